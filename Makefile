@@ -1,0 +1,63 @@
+# Commands of the project. Every target creates .venv and installs what it needs; the second call starts at once.
+# Settings: PYTHON=python3.12 (the interpreter that makes .venv), and for `verify` TIER= SEED= CLAIMS= WORKERS= OUT=.
+
+PYTHON ?= python3
+VENV ?= .venv
+TIER ?= standard
+SEED ?=
+CLAIMS ?=
+WORKERS ?=
+OUT ?=
+ARGS ?=
+
+BIN := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+CHECKED := derivations numerics verify tests
+
+.DEFAULT_GOAL := help
+.PHONY: help verify test bench lint format clean
+
+help: ## show this help
+	@echo "make TARGET [SETTING=value ...]"
+	@sed -n 's/^\([a-z]*\): .*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-9s %s\n", $$1, $$2 }'
+
+verify: $(STAMP) ## judge every claim by Monte Carlo: TIER=quick|standard|full SEED= CLAIMS="bbp ..." WORKERS= OUT=
+	@$(BIN) -m verify $(CLAIMS) --tier $(TIER) $(if $(SEED),--seed $(SEED)) $(if $(WORKERS),--workers $(WORKERS)) $(if $(OUT),--out $(OUT))
+
+test: $(STAMP) ## run the tests, without the benchmarks: ARGS="-k bbp" goes to pytest
+	@$(BIN) -m pytest --benchmark-skip $(ARGS)
+
+bench: $(STAMP) ## run the benchmarks, each beside its baseline
+	@$(BIN) -m pytest --benchmark-only $(ARGS)
+
+lint: $(STAMP) ## check style (ruff) and types (mypy)
+	@$(BIN) -m ruff check $(CHECKED)
+	@$(BIN) -m ruff format --check $(CHECKED)
+	@$(BIN) -m mypy derivations numerics verify
+
+format: $(STAMP) ## format the code and sort the imports
+	@$(BIN) -m ruff check --fix --quiet $(CHECKED)
+	@$(BIN) -m ruff format $(CHECKED)
+
+clean: ## remove .venv and all caches; stored draws and results stay
+	rm -rf $(VENV) build dist *.egg-info .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find $(CHECKED) -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# Installed once, and again when pyproject.toml changes. uv is used where there is one, else venv and pip.
+$(STAMP): pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) was not found; install Python 3.11 or later, or name one: make PYTHON=/path/to/python" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed, $(PYTHON) is $$($(PYTHON) --version 2>&1); name another one: make PYTHON=python3.12" >&2; exit 1; }
+	@echo "installing into $(VENV) (once) ..."
+	@if command -v uv >/dev/null; then \
+		uv venv --quiet --allow-existing --python "$$(command -v $(PYTHON))" $(VENV) && \
+		uv pip install --quiet --python $(BIN) --editable '.[test,dev]'; \
+	else \
+		$(PYTHON) -m venv $(VENV) && \
+		$(BIN) -m pip install --quiet --disable-pip-version-check --editable '.[test,dev]'; \
+	fi
+	@if command -v uv >/dev/null; then \
+		uv pip install --quiet --python $(BIN) --only-binary heyoka --editable '.[fast]'; \
+	else \
+		$(BIN) -m pip install --quiet --disable-pip-version-check --only-binary heyoka --editable '.[fast]'; \
+	fi 2>/dev/null || echo "no wheel of heyoka for this platform: the fast backend is left out, everything else works"
+	@touch $(STAMP)

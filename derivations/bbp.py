@@ -1,0 +1,1111 @@
+"""Two Baik–Ben Arous–Péché transitions, at population and at sample level, and the two models that set the spike.
+
+A rank-one spike of strength θ on a Wishart bulk of ratio δ = d/V, seen through N = d/γ samples. Then what θ is: in
+the decoupled model, and in the token model whose finite vocabulary has class means of its own.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+from sympy import Eq, Interval, Rational, oo
+
+from derivations import wishart_product
+from derivations.core import Claim, Experiment, Law, Limit, Model, Verdict, measured, observable, parameter, superseded, variable
+from derivations.wishart_product import delta, gamma, t
+
+# Symbols -------------------------------------------------------------------------------------------------------
+
+theta = variable("theta", "strength of an additive rank-one spike, in units of κ", Interval.open(0, oo), (4, 9))
+signal = parameter("signal", "signal = ‖μ‖², squared norm of the class signal", Interval(0, oo), (Rational(1, 4), 2), notation=r"\|\mu\|^2")
+alpha = parameter("alpha", "alpha = wᵀRw, signal strength of the pooled weights", Interval(0, oo), (Rational(1, 2), 2))
+kappa = parameter("kappa", "kappa = ‖w‖², noise level of the pooled weights", Interval.open(0, oo), (Rational(1, 2), 2))
+weight_sum = parameter("weight_sum", "weight_sum = 1ᵀw, sum of the pooling weights", sp.S.Reals, (Rational(1, 3), 2), notation=r"\bar w")
+length = parameter("length", "length = T, number of tokens in a sequence", sp.S.Naturals, (2, 40), notation="T")
+norm_a = measured("norm_a", "‖a‖², squared norm of half the difference of the vocabulary's class means", typical=(1, 3), notation=r"\|a\|^2")
+norm_b = measured("norm_b", "‖b‖², squared norm of half the sum of the vocabulary's class means", typical=(Rational(1, 4), 2), notation=r"\|b\|^2")
+cosine_a = measured("cosine_a", "⟨a, u⟩²/‖a‖², squared cosine between a and the signal direction u", typical=(Rational(1, 4), 1), notation=r"\cos^2(a,u)")
+
+cosine_ab = measured("cosine_ab", "⟨a, b⟩²/(‖a‖²‖b‖²), squared cosine between the two directions", typical=(Rational(1, 90), Rational(1, 5)), notation=r"\cos^2(a,b)")
+
+z = variable("z", "spectral argument, in units of κ", typical=(5, 9))
+ell = variable("ell", "spectral argument at population level, in units of κ", typical=(5, 9), notation=r"\ell")
+g = wishart_product.g
+m = wishart_product.m
+shift = variable("shift", "spike strength beyond the ratio, t = θ − δ", typical=(3, 8), notation="t")
+
+population_location = measured("population_location", "population outlier, in units of κ", notation=r"\lambda_{\mathrm{pop}}")
+population_overlap = measured("population_overlap", "squared overlap of the population outlier's eigenvector with the spike", notation=r"q_{\mathrm{pop}}")
+sample_location = measured("sample_location", "sample outlier, in units of κ", notation=r"\lambda_{\mathrm{sample}}")
+sample_overlap = measured("sample_overlap", "squared overlap of the sample outlier's eigenvector with the spike", notation=r"q_{\mathrm{sample}}")
+population_threshold = measured("population_threshold", "spike strength above which the population has an outlier, in units of κ", notation=r"\theta_{\mathrm{pop}}")
+sample_threshold = measured("sample_threshold", "spike strength above which the sample has an outlier, in units of κ", notation=r"\theta_{\mathrm{sample}}")
+signal_overlap = measured("signal_overlap", "squared overlap of the signal outlier's eigenvector with u = μ/‖μ‖", notation=r"q_u")
+
+_G, _R, _psi = sp.Function("G"), sp.Function("R"), sp.Function("psi")
+
+# The spike at population level ---------------------------------------------------------------------------------
+
+
+
+
+def _population_location():
+    yield "R-transform of the bulk", wishart_product.marchenko_pastur_r.statement
+    inverse = wishart_product.marchenko_pastur_r.right + 1 / g
+    yield "an additive spike of strength θ: det(1 − θ u uᵀ(z − W)⁻¹) = 0, and uᵀ(z − W)⁻¹u → G(z)", Eq(_G(z), 1 / theta)
+    yield "G is inverted by R(g) + 1/g, at g = 1/θ", Eq(z, sp.factor(inverse.subs(g, 1 / theta)))
+    yield "with t = θ − δ", Eq(population_location, sp.factor(inverse.subs(g, 1 / theta).subs(theta, shift + delta)))
+
+
+def _population_location_equation():
+    # m(ℓ) = 1/t at the outlier: the bulk's own quadratic, the cubic at γ = 0
+    statement = wishart_product.product.statement.subs(gamma, 0)
+    yield statement.subs({wishart_product.x: population_location, m: 1 / shift})
+
+
+population_location_law = Law(
+    "population-outlier",
+    "Population outlier",
+    _population_location,
+    source="Baik, Ben Arous & Péché 2005; Benaych-Georges & Nadakuditi 2011; P1, Theorem 2; derived here",
+    solves=_population_location_equation,
+    where=lambda: sp.Gt(shift**2, delta),
+    branch="t > √δ: above the bulk; t < −√δ (only for δ > 1): below it, in (0, lower edge)",
+)
+
+
+def _population_overlap():
+    inverse = wishart_product.marchenko_pastur_r.right + 1 / g
+    yield "residue of uᵀ(z − W − θ u uᵀ)⁻¹u = G/(1 − θG) at the outlier", Eq(population_overlap, -1 / (theta**2 * sp.Derivative(_G(z), z)))
+    slope = sp.diff(inverse, g)
+    yield "derivative of the inverse function, 1/G′(z) = R′(g) − 1/g²", Eq(1 / sp.Derivative(_G(z), z), sp.factor(slope))
+    at_spike = (-(g**2) * slope).subs(g, 1 / theta).subs(theta, shift + delta)
+    yield "at g = 1/θ, with t = θ − δ", Eq(population_overlap, sp.expand(sp.factor(at_spike)))
+
+
+def _population_overlap_checks():
+    location = population_location_law.right
+    yield "Hellmann–Feynman: the overlap is dλ/dθ", sp.diff(location, shift), population_overlap_law.right
+
+
+population_overlap_law = Law(
+    "population-overlap",
+    "Overlap of the population eigenvector with the spike",
+    _population_overlap,
+    source="Benaych-Georges & Nadakuditi 2011; P1, Theorem 2; derived here",
+    checks=_population_overlap_checks,
+    where=lambda: sp.Gt(shift**2, delta),
+)
+
+
+def _population_threshold():
+    yield "overlap of the population eigenvector", population_overlap_law.statement
+    root = sp.sqrt(delta)
+    yield "it vanishes, and the outlier touches the edge, at t = √δ", Eq(shift, root)
+    yield "θ = δ + t", Eq(population_threshold, delta + root)
+
+
+def _population_threshold_checks():
+    at_threshold = population_threshold_law.right - delta
+    yield "the overlap vanishes", population_overlap_law.right.subs(shift, at_threshold), sp.Integer(0)
+    yield "the outlier meets the edge of Marchenko–Pastur", population_location_law.right.subs(shift, at_threshold), (
+        wishart_product.mp_upper_edge.right
+    )
+
+
+population_threshold_law = Law(
+    "population-threshold",
+    "Population transition for an additive spike",
+    _population_threshold,
+    source="P1, Theorem 2; derived here",
+    checks=_population_threshold_checks,
+)
+
+# The sample level ----------------------------------------------------------------------------------------------
+
+
+def _psi_map():
+    yield "S = Σ^½ W_γ Σ^½ with a white Wishart matrix of ratio γ, free of Σ: S-transforms multiply", Eq(
+        sp.Function("S_sample")(m), sp.Function("S_pop")(m) * wishart_product.marchenko_pastur_s.right.subs(delta, gamma)
+    )
+    yield "χ = S m/(1 + m) = 1/argument for both: same m at ℓ and at x", Eq(1 / _psi(ell), wishart_product.marchenko_pastur_s.right.subs(delta, gamma) / ell)
+    yield "invert", Eq(_psi(ell), ell / wishart_product.marchenko_pastur_s.right.subs(delta, gamma))
+
+
+def _psi_checks():
+    image = (sample_map.right).subs(ell, wishart_product.product.right.subs(gamma, 0) / m)
+    yield "the bulk itself: ψ of the population quadratic is the cubic", image, wishart_product.product.right / m
+
+
+sample_map = Law(
+    "sample-covariance-map",
+    "Map from population to sample eigenvalues",
+    _psi_map,
+    source="Bai & Silverstein 1998; Baik & Silverstein 2006; derived here from S-transforms",
+    checks=_psi_checks,
+    branch="m = m(ℓ), the moment transform of the population bulk at ℓ",
+)
+
+
+def _sample_location():
+    yield "an isolated population eigenvalue ℓ outside the bulk appears at ψ(ℓ) where ψ′ > 0", sample_map.statement
+    yield "at the population outlier, G = 1/θ gives m = 1/t", Eq(m, 1 / shift)
+    yield "population outlier", population_location_law.statement
+    value = sample_map.right.subs({ell: population_location_law.right, m: 1 / shift})
+    yield "sample outlier", Eq(sample_location, sp.factor(value))
+
+
+def _sample_location_equation():
+    yield wishart_product.product.statement.subs({wishart_product.x: sample_location, m: 1 / shift})
+
+
+def _sample_location_checks():
+    yield "the same object as the bulk's own map", sample_location_law.right, wishart_product.spectral_map.right.subs(t, shift)
+
+
+sample_location_law = Law(
+    "sample-outlier",
+    "Sample outlier",
+    _sample_location,
+    source="P1, Theorem 3; derived here",
+    solves=_sample_location_equation,
+    checks=_sample_location_checks,
+    where=lambda: sp.Gt(shift**3, _edge_side()),
+    branch="t above the positive root of the edge equation; below the bulk if δ > max(1, γ): t under the most negative one",
+)
+
+
+def _edge_side():
+    """Right side of the edge equation at t."""
+    return wishart_product.edge_equation.right.subs(t, shift)
+
+
+def _sample_overlap():
+    yield "deterministic equivalent (z − S)⁻¹ ≈ (ℓ/z)(ℓ − Σ)⁻¹ with z = ψ(ℓ)", Eq(
+        sp.Function("E")(1 / (z - sp.Symbol("S"))), ell / z / (ell - sp.Symbol("Sigma"))
+    )
+    yield "residue at the outlier: overlap with the population eigenvector", Eq(
+        sp.Symbol("q_S"), ell * sp.Derivative(_psi(ell), ell) / _psi(ell)
+    )
+    population, sample = population_location_law.right, sample_location_law.right
+    factor = sp.factor(population * sp.diff(sample, shift) / (sp.diff(population, shift) * sample))
+    yield "ℓ and ψ as functions of t", Eq(sp.Symbol("q_S"), factor)
+    composed = sp.factor(factor * population_overlap_law.right)
+    numerator, denominator = sp.fraction(composed)
+    yield "times the population overlap", Eq(sample_overlap, sp.collect(sp.expand(numerator), shift) / denominator)
+
+
+def _sample_overlap_checks():
+    numerator = shift**3 - _edge_side()
+    yield "its numerator is the edge equation", sample_overlap_law.right, numerator / (shift**2 * (shift + gamma))
+    yield "γ → 0 is the population overlap", sample_overlap_law.right.subs(gamma, 0), population_overlap_law.right
+    covariance = 1 + (1 - gamma / theta**2) / (1 + gamma / theta) - 1
+    limit = sp.cancel(sample_overlap_law.right.subs(delta, 0)).subs(shift, theta)
+    yield "δ → 0: the classical spiked covariance, (1 − γ/θ²)/(1 + γ/θ)", limit, covariance
+
+
+sample_overlap_law = Law(
+    "sample-overlap",
+    "Overlap of the sample eigenvector with the spike",
+    _sample_overlap,
+    source="P1, Theorem 4; Paul 2007 and Benaych-Georges & Nadakuditi 2012 for the method; derived here",
+    checks=_sample_overlap_checks,
+    where=lambda: sp.Gt(shift**3, _edge_side()),
+)
+
+
+def _sample_threshold():
+    yield "overlap of the sample eigenvector", sample_overlap_law.statement
+    yield "its numerator vanishes: the edge equation of the bulk", wishart_product.edge_equation.statement.subs(t, shift)
+    yield "positive root in closed form", wishart_product.edge_roots.statement.subs(wishart_product.k, 0).subs(
+        wishart_product.t_edge, shift
+    )
+    yield "θ = δ + t", Eq(sample_threshold, delta + wishart_product.edge_roots.right.subs(wishart_product.k, 0))
+
+
+def _sample_threshold_checks():
+    at_threshold = sample_threshold_law.right - delta
+    yield "the overlap's numerator vanishes", at_threshold**3, _edge_side().subs(shift, at_threshold)
+    yield "the outlier meets the bulk's edge", sample_location_law.right.subs(shift, at_threshold), wishart_product.upper_edge.right
+
+
+sample_threshold_law = Law(
+    "sample-threshold",
+    "Sample transition for an additive spike",
+    _sample_threshold,
+    source="P1, Theorem 3; derived here",
+    checks=_sample_threshold_checks,
+)
+
+
+def _below_threshold():
+    yield "below the bulk the overlap vanishes at the negative root", Eq(shift, -sp.sqrt(delta))
+    yield "θ = δ + t; positive only if δ > 1", Eq(population_threshold, delta - sp.sqrt(delta))
+
+
+def _below_threshold_checks():
+    at_threshold = population_threshold_below.right - delta
+    yield "the overlap vanishes", population_overlap_law.right.subs(shift, at_threshold), sp.Integer(0)
+    yield "the outlier meets the lower edge", population_location_law.right.subs(shift, at_threshold), (
+        wishart_product.mp_lower_edge.right
+    )
+
+
+population_threshold_below = Law(
+    "population-threshold-below",
+    "Population transition below the bulk",
+    _below_threshold,
+    source="derived here",
+    checks=_below_threshold_checks,
+    where=lambda: sp.Gt(delta, 1),
+    branch="an outlier stands in (0, lower edge) for θ below this",
+)
+
+
+def _sample_threshold_below():
+    yield "most negative root of the edge equation", wishart_product.edge_roots.statement.subs(wishart_product.k, 2).subs(
+        wishart_product.t_edge, shift
+    )
+    yield "θ = δ + t; positive only if δ is the strict maximum of 1, δ, γ", Eq(
+        sample_threshold, delta + wishart_product.edge_roots.right.subs(wishart_product.k, 2)
+    )
+
+
+def _sample_threshold_below_checks():
+    at_threshold = sample_threshold_below.right - delta
+    yield "the overlap's numerator vanishes", at_threshold**3, _edge_side().subs(shift, at_threshold)
+    yield "the outlier meets the lower edge", sample_location_law.right.subs(shift, at_threshold), wishart_product.lower_edge.right
+
+
+sample_threshold_below = Law(
+    "sample-threshold-below",
+    "Sample transition below the bulk",
+    _sample_threshold_below,
+    source="derived here",
+    checks=_sample_threshold_below_checks,
+    where=lambda: sp.And(sp.Gt(delta, 1), sp.Gt(delta, gamma)),
+    branch="an outlier stands in (0, lower edge) for θ below this",
+)
+
+# What θ is -----------------------------------------------------------------------------------------------------
+
+
+def _decoupled_spike():
+    noise, mean = sp.MatrixSymbol("Z", sp.Symbol("d"), sp.Symbol("V")), sp.MatrixSymbol("mu", sp.Symbol("d"), 1)
+    yield "decoupled model: noise and signal are pooled apart", Eq(
+        sp.MatrixSymbol("Sigma", sp.Symbol("d"), sp.Symbol("d")), kappa * noise * noise.T / sp.Symbol("V") + alpha * mean * mean.T, evaluate=False
+    )
+    yield "divide by κ: a Wishart bulk and a rank-one spike along u = μ/‖μ‖", Eq(theta, alpha * signal / kappa)
+
+
+def _decoupled_checks():
+    white = decoupled_spike.right.subs(alpha, kappa)
+    yield "white signs, α = κ: θ is the squared signal", white, signal
+
+
+decoupled_spike = Law(
+    "decoupled-spike",
+    "Spike of the decoupled model: θ = ρ",
+    _decoupled_spike,
+    source="P1, Section 3 (ρ = α‖μ‖²/κ)",
+    checks=_decoupled_checks,
+    status=superseded("token-signal-spike", "decoupled model", "token model"),
+)
+
+_d, _V, _t1, _t2 = (sp.Symbol(name, integer=True, positive=True) for name in ("d", "V", "t", "s"))
+_a, _b, _mu = (sp.MatrixSymbol(name, _d, 1) for name in ("a", "b", "mu"))
+_C = sp.MatrixSymbol("W'", _d, _d)
+_Z, _signs, _ones = sp.MatrixSymbol("Z", _d, _V), sp.MatrixSymbol("s", _V, 1), sp.MatrixSymbol("1", _V, 1)
+_w, _R_signs = sp.Function("w"), sp.Function("R")
+
+
+def _conditional_population():
+    second = sp.MatrixSymbol("M", _d, _d)
+    yield "half the difference of the vocabulary's class means (balanced signs)", Eq(_a, _mu + _Z * _signs / _V, evaluate=False)
+    yield "half their sum", Eq(_b, _Z * _ones / _V, evaluate=False)
+    mean = sp.MatrixSymbol("E[x_t|\\xi]", _d, 1)
+    sign = sp.Symbol("xi_t")
+    yield "a token of sign ξ is uniform over its class", Eq(mean, sign * _a + _b, evaluate=False)
+    pair = _R_signs(_t1, _t2) * _a * _a.T + _b * _b.T
+    yield "two positions, independent given ξ, with E ξ = 0 and E ξ ξᵀ = R", Eq(sp.MatrixSymbol("E[x_t x_s^T]", _d, _d), pair, evaluate=False)
+    yield "one position: the scatter within the classes comes on top; W′ is independent of the class means (Gaussian samples)", Eq(
+        sp.MatrixSymbol("E[x_t x_t^T]", _d, _d), _C + _a * _a.T + _b * _b.T, evaluate=False
+    )
+    yield "sum over positions with weights: Σ w_t² = κ, Σ w_t w_s R_ts = α, (Σ w_t)² = w̄²", Eq(
+        second, kappa * _C + alpha * _a * _a.T + weight_sum**2 * _b * _b.T, evaluate=False
+    )
+
+
+def _conditional_checks():
+    """Brute force over all sign vectors and tokens of a tiny vocabulary in one dimension, in exact arithmetic."""
+    import itertools
+
+    tokens = {1: (sp.Rational(3), sp.Rational(-1, 2)), -1: (sp.Rational(2, 5), sp.Rational(-7, 3))}
+    joint = {(1, 1): Rational(3, 8), (-1, -1): Rational(3, 8), (1, -1): Rational(1, 8), (-1, 1): Rational(1, 8)}
+    weights = (Rational(2, 3), Rational(-5, 7))
+    total = sp.Integer(0)
+    for signs, probability in joint.items():
+        for pair in itertools.product(*(tokens[sign] for sign in signs)):
+            pooled = sum(weight * token for weight, token in zip(weights, pair, strict=True))
+            total += probability / 4 * pooled**2
+    means = {sign: sum(values) / 2 for sign, values in tokens.items()}
+    half_difference, half_sum = (means[1] - means[-1]) / 2, (means[1] + means[-1]) / 2
+    scatter = sum((token - means[sign]) ** 2 for sign, values in tokens.items() for token in values) / 4
+    correlation = sum(probability * signs[0] * signs[1] for signs, probability in joint.items())
+    values = {
+        kappa: weights[0] ** 2 + weights[1] ** 2,
+        alpha: weights[0] ** 2 + weights[1] ** 2 + 2 * weights[0] * weights[1] * correlation,
+        weight_sum: sum(weights),
+    }
+    stand_in = {_C: scatter, _a: half_difference, _b: half_sum}
+    terms = conditional_population.right
+    formula = (kappa * stand_in[_C] + alpha * stand_in[_a] ** 2 + weight_sum**2 * stand_in[_b] ** 2).subs(values)
+    scalar = _one_dimensional(terms, stand_in).subs(values)
+    yield "enumeration of every sequence over four tokens, d = 1, T = 2", scalar, total
+    yield "the same with the terms written out", formula, total
+
+
+def _one_dimensional(expression, values):
+    """A matrix expression at d = 1: products of matrix symbols become products of numbers."""
+    if expression in values:
+        return values[expression]
+    if isinstance(expression, sp.Transpose):
+        return _one_dimensional(expression.arg, values)
+    if isinstance(expression, sp.MatrixExpr) and expression.args and not isinstance(expression, sp.MatrixSymbol):
+        parts = [_one_dimensional(part, values) for part in expression.args]
+        return sp.Add(*parts) if expression.is_MatAdd else sp.Mul(*parts)
+    return expression
+
+
+conditional_population = Law(
+    "token-conditional-population",
+    "Second moment of a pooled sequence, given the vocabulary",
+    _conditional_population,
+    source="derived here; exact at any size up to the V − 2 degrees of freedom of W′",
+    checks=_conditional_checks,
+)
+
+
+def _vocabulary_mean_norm():
+    yield "b = Z1/V is Gaussian with covariance I/V", Eq(norm_b, _d / _V)
+    yield "d/V → δ", Eq(norm_b, delta)
+
+
+def _signal_mean_norm():
+    yield "a = μ + Zs/V, and Zs/V is Gaussian with covariance I/V, independent of μ", Eq(norm_a, signal + _d / _V)
+    yield "d/V → δ: the class means of a finite vocabulary do not vanish", Eq(norm_a, signal + delta)
+
+
+def _norm_checks():
+    coordinate = sp.Symbol("y", real=True)
+    tokens, dimension = sp.Integer(7), sp.Integer(3)
+    weight = sp.exp(-tokens * coordinate**2 / 2) * sp.sqrt(tokens / (2 * sp.pi))
+    variance = sp.integrate(coordinate**2 * weight, (coordinate, -oo, oo))
+    yield "d coordinates of variance 1/V each", vocabulary_norm.right.subs(delta, dimension / tokens), dimension * variance
+    yield "a and b differ by the signal", signal_norm.right - vocabulary_norm.right, signal
+
+
+vocabulary_norm = Law(
+    "token-vocabulary-norm", "Squared norm of the vocabulary mean", _vocabulary_mean_norm, source="derived here", checks=_norm_checks
+)
+signal_norm = Law(
+    "token-signal-norm", "Squared norm of the half difference of the class means", _signal_mean_norm, source="derived here", checks=_norm_checks
+)
+
+
+def _realised_signal_spike():
+    yield "population matrix given the vocabulary", conditional_population.statement
+    yield "its spike along a, in units of κ", Eq(theta, alpha * norm_a / kappa)
+
+
+def _realised_checks():
+    yield "at the limit of the norm it is the token model's spike", realised_signal_spike.right.subs(norm_a, signal_norm.right), (
+        token_signal_spike.right
+    )
+
+
+realised_signal_spike = Law(
+    "token-signal-spike-realised",
+    "Signal spike at the realised norm of the class means",
+    _realised_signal_spike,
+    source="derived here",
+    checks=_realised_checks,
+)
+
+
+def _token_signal_spike():
+    yield "population matrix given the vocabulary", conditional_population.statement
+    yield "norm of a", signal_norm.statement
+    yield "its spike along a, in units of κ", Eq(theta, alpha * signal_norm.right / kappa)
+
+
+def _token_signal_checks():
+    white = token_signal_spike.right.subs(alpha, kappa)
+    threshold = sp.solve(sp.Eq(white, population_threshold_law.right), signal)[0]
+    yield "white signs: the classical spiked-covariance threshold ‖μ‖² = √δ", threshold, sp.sqrt(delta)
+    white_location = sp.factor(population_location_law.right.subs(shift, white - delta))
+    yield "white signs: its classical location", white_location, (1 + signal) * (1 + delta / signal)
+
+
+token_signal_spike = Law(
+    "token-signal-spike",
+    "Signal spike of the token model",
+    _token_signal_spike,
+    source="derived here",
+    checks=_token_signal_checks,
+)
+
+
+def _realised_vocabulary_spike():
+    yield "population matrix given the vocabulary", conditional_population.statement
+    yield "its spike along b, in units of κ; centring the c_n removes this term and nothing else", Eq(
+        theta, weight_sum**2 * norm_b / kappa
+    )
+
+
+def _realised_vocabulary_checks():
+    yield "at the limit of the norm", realised_vocabulary_spike.right.subs(norm_b, vocabulary_norm.right), token_vocabulary_spike.right
+
+
+realised_vocabulary_spike = Law(
+    "token-vocabulary-spike-realised",
+    "Vocabulary-mean spike at the realised norm",
+    _realised_vocabulary_spike,
+    source="derived here",
+    checks=_realised_vocabulary_checks,
+)
+
+
+def _token_vocabulary_spike():
+    yield "population matrix given the vocabulary", conditional_population.statement
+    yield "norm of b", vocabulary_norm.statement
+    yield "its spike along b, in units of κ", Eq(theta, weight_sum**2 * vocabulary_norm.right / kappa)
+
+
+def _token_vocabulary_checks():
+    mean_pooling = token_vocabulary_spike.right.subs({weight_sum: 1, kappa: 1 / length})
+    yield "mean pooling: θ = Tδ", mean_pooling, length * delta
+
+
+token_vocabulary_spike = Law(
+    "token-vocabulary-spike",
+    "Vocabulary-mean spike of the token model",
+    _token_vocabulary_spike,
+    source="derived here",
+    checks=_token_vocabulary_checks,
+)
+
+
+def _vocabulary_length():
+    threshold = measured("length_threshold", "sequence length above which mean pooling has a vocabulary-mean outlier", notation=r"T_{\ast}")
+    spike = token_vocabulary_spike.right.subs({weight_sum: 1, kappa: 1 / length})
+    yield "mean pooling: w = 1/T", Eq(theta, spike)
+    yield "population transition", population_threshold_law.statement
+    yield "solve for T", Eq(threshold, sp.expand(length * population_threshold_law.right / spike))
+
+
+def _vocabulary_length_checks():
+    spike = token_vocabulary_spike.right.subs({weight_sum: 1, kappa: 1 / length})
+    yield "θ there is the population threshold", spike.subs(length, vocabulary_length.right), population_threshold_law.right
+
+
+vocabulary_length = Law(
+    "vocabulary-mean-length",
+    "Sequence length from which mean pooling shows the vocabulary mean",
+    _vocabulary_length,
+    source="derived here",
+    checks=_vocabulary_length_checks,
+)
+
+
+def _signal_cosine():
+    yield "⟨a, u⟩ → ‖μ‖, because the noise of the class means is spread over d directions", Eq(
+        cosine_a, signal / norm_a
+    )
+    yield "norm of a", Eq(cosine_a, signal / signal_norm.right)
+
+
+def _signal_cosine_checks():
+    yield "no signal, no overlap", signal_cosine.right.subs(signal, 0), sp.Integer(0)
+    yield "δ → 0: a is along u", signal_cosine.right.subs({delta: 0, signal: Rational(3, 5)}), sp.Integer(1)
+    yield "it is ‖μ‖² over the norm", signal_cosine.right * signal_norm.right, signal
+
+
+signal_cosine = Law(
+    "token-signal-cosine", "Angle between the class-mean direction and the signal", _signal_cosine, source="derived here", checks=_signal_cosine_checks
+)
+
+
+def _signal_overlap():
+    yield "overlap with the spike's own direction a", sample_overlap_law.statement
+    yield "the eigenvector meets u only through a", Eq(signal_overlap, sample_overlap * cosine_a)
+    yield "inserted", Eq(signal_overlap, sample_overlap_law.right * cosine_a)
+
+
+def _signal_overlap_checks():
+    value = signal_overlap_law.right.subs(cosine_a, signal_cosine.right).subs(shift, token_signal_spike.right - delta).subs(alpha, kappa)
+    classical = (1 - delta / signal**2) / (1 + delta / signal)
+    yield "white signs, γ → 0: the classical spiked-covariance overlap", sp.cancel(value.subs(gamma, 0)), classical
+
+
+signal_overlap_law = Law(
+    "token-signal-overlap",
+    "Overlap of the signal outlier with the signal, token model",
+    _signal_overlap,
+    source="derived here",
+    checks=_signal_overlap_checks,
+    where=lambda: sp.Gt(shift**3, _edge_side()),
+)
+
+
+def _mixed_spikes():
+    first, second = realised_signal_spike.right, realised_vocabulary_spike.right
+    spikes = sp.symbols("theta_a theta_b", positive=True)
+    gram = sp.Matrix([[spikes[0], sp.sqrt(spikes[0] * spikes[1] * cosine_ab)], [0, spikes[1]]])
+    gram[1, 0] = gram[0, 1]
+    yield "the two spikes, θ_a along a and θ_b along b, share the nonzero eigenvalues of their Gram matrix", Eq(
+        sp.MatrixSymbol("Gram", 2, 2), gram, evaluate=False
+    )
+    polynomial = gram.charpoly(theta).as_expr()
+    yield "characteristic polynomial", Eq(sp.collect(sp.expand(polynomial), theta), 0)
+    trace, determinant = gram.trace(), sp.factor(gram.det())
+    root = sp.sqrt(trace**2 - 4 * determinant)
+    values = {spikes[0]: first, spikes[1]: second}
+    return trace, root, values
+
+
+def _larger_spike():
+    trace, root, values = yield from _mixed_spikes()
+    yield "its larger root, at the realised norms", Eq(theta, ((trace + root) / 2).subs(values))
+
+
+def _smaller_spike():
+    trace, root, values = yield from _mixed_spikes()
+    yield "its smaller root, at the realised norms", Eq(theta, ((trace - root) / 2).subs(values))
+
+
+def _mixed_checks():
+    total = larger_spike.right + smaller_spike.right
+    yield "trace", total, realised_signal_spike.right + realised_vocabulary_spike.right
+    product = realised_signal_spike.right * realised_vocabulary_spike.right * (1 - cosine_ab)
+    yield "determinant", larger_spike.right * smaller_spike.right, product
+
+
+larger_spike = Law(
+    "token-larger-spike",
+    "Larger of the two spikes when a and b are not quite orthogonal",
+    _larger_spike,
+    source="derived here; the squared cosine of a and b is of order 1/d, so the spikes repel by a term of that order",
+    checks=_mixed_checks,
+)
+smaller_spike = Law(
+    "token-smaller-spike",
+    "Smaller of the two spikes when a and b are not quite orthogonal",
+    _smaller_spike,
+    source="derived here",
+    checks=_mixed_checks,
+)
+
+
+def _spiked_covariance(law, symbol):
+    def derivation():
+        yield "additive spike on a Wishart population", law().statement
+        yield "δ → 0: the population is 1 + θ along the spike, 1 elsewhere, and t = θ", Eq(
+            symbol, sp.factor(law().right.subs(delta, 0).subs(shift, theta))
+        )
+
+    return derivation
+
+
+def _classical_location_checks():
+    yield "case γ = ¼, θ = 1", classical_location.right.subs({gamma: Rational(1, 4), theta: 1}), Rational(5, 2)
+    yield "Baik & Silverstein: ℓ + γℓ/(ℓ − 1) with ℓ = 1 + θ", classical_location.right, (1 + theta) + gamma * (1 + theta) / theta
+
+
+def _classical_overlap_checks():
+    yield "case γ = ¼, θ = 1", classical_overlap.right.subs({gamma: Rational(1, 4), theta: 1}), Rational(3, 5)
+    yield "Paul: (1 − γ/θ²)/(1 + γ/θ)", classical_overlap.right, (1 - gamma / theta**2) / (1 + gamma / theta)
+
+
+classical_location = Law(
+    "spiked-covariance-outlier",
+    "Outlier of the classical spiked covariance",
+    _spiked_covariance(lambda: sample_location_law, sample_location),
+    source="Baik & Silverstein 2006; derived here as the limit δ → 0",
+    checks=_classical_location_checks,
+    where=lambda: sp.Gt(theta**2, gamma),
+)
+classical_overlap = Law(
+    "spiked-covariance-overlap",
+    "Overlap of the classical spiked covariance",
+    _spiked_covariance(lambda: sample_overlap_law, sample_overlap),
+    source="Paul 2007; derived here as the limit δ → 0",
+    checks=_classical_overlap_checks,
+    where=lambda: sp.Gt(theta**2, gamma),
+)
+
+
+def _leading():
+    condition = sp.And(shift > 0, shift**3 > _edge_side())
+    yield "the outlier exists only above the transition", sample_location_law.statement
+    yield "below it the leading eigenvalue sticks to the edge of the bulk", wishart_product.upper_edge.statement
+    yield "together", Eq(
+        sample_location, sp.Piecewise((sample_location_law.right, condition), (wishart_product.upper_edge.right, True))
+    )
+
+
+def _leading_checks():
+    threshold = sample_threshold_law.right - delta
+    yield "continuous at the transition", sample_location_law.right.subs(shift, threshold), leading_location.right.subs(shift, threshold / 2)
+    yield "above it", leading_location.right.subs(shift, 2 * threshold), sample_location_law.right.subs(shift, 2 * threshold)
+
+
+def _leading_overlap():
+    condition = sp.And(shift > 0, shift**3 > _edge_side())
+    yield "above the transition", sample_overlap_law.statement
+    yield "below it the leading eigenvector is spread over the bulk", Eq(
+        sample_overlap, sp.Piecewise((sample_overlap_law.right, condition), (0, True))
+    )
+
+
+def _leading_overlap_checks():
+    threshold = sample_threshold_law.right - delta
+    yield "continuous at the transition", sample_overlap_law.right.subs(shift, threshold), leading_overlap.right.subs(shift, threshold / 2)
+    yield "above it", leading_overlap.right.subs(shift, 2 * threshold), sample_overlap_law.right.subs(shift, 2 * threshold)
+
+
+leading_location = Law(
+    "leading-sample-eigenvalue", "Leading sample eigenvalue on both sides of the transition", _leading, source="P1, Theorem 3; derived here", checks=_leading_checks
+)
+leading_overlap = Law(
+    "leading-sample-overlap", "Overlap of the leading eigenvector on both sides of the transition", _leading_overlap, source="P1, Theorem 4; derived here", checks=_leading_overlap_checks
+)
+
+
+def _leading_population():
+    condition = shift > sp.sqrt(delta)
+    yield "above the transition", population_location_law.statement
+    yield "below it", wishart_product.mp_upper_edge.statement
+    yield "together", Eq(
+        population_location, sp.Piecewise((population_location_law.right, condition), (wishart_product.mp_upper_edge.right, True))
+    )
+
+
+def _leading_population_checks():
+    yield "continuous at the transition", leading_population.right.subs(shift, sp.sqrt(delta) / 2), population_location_law.right.subs(
+        shift, sp.sqrt(delta)
+    )
+    yield "above it", leading_population.right.subs(shift, 2 * sp.sqrt(delta)), population_location_law.right.subs(shift, 2 * sp.sqrt(delta))
+
+
+leading_population = Law(
+    "leading-population-eigenvalue",
+    "Leading population eigenvalue on both sides of the transition",
+    _leading_population,
+    source="P1, Theorem 2; derived here",
+    checks=_leading_population_checks,
+)
+
+
+def _signal_population_overlap():
+    yield "overlap with the spike's own direction a", population_overlap_law.statement
+    yield "the eigenvector meets u only through a", Eq(signal_overlap, population_overlap_law.right * cosine_a)
+
+
+def _signal_population_checks():
+    yield "infinitely many samples", signal_overlap_law.right.subs(gamma, 0), signal_population_overlap_law.right
+
+
+signal_population_overlap_law = Law(
+    "token-population-signal-overlap",
+    "Overlap of the population's signal outlier with the signal, token model",
+    _signal_population_overlap,
+    source="derived here",
+    checks=_signal_population_checks,
+    where=lambda: sp.Gt(shift**2, delta),
+)
+
+
+def _shift():
+    yield "definition", Eq(shift, theta - delta)
+
+
+spike_shift = Law(
+    "spike-shift",
+    "Spike strength beyond the ratio",
+    _shift,
+    source="notation of P1",
+    checks=lambda: (("threshold in both notations", population_threshold_law.right - delta, spike_shift.right.subs(theta, population_threshold_law.right)),),
+)
+
+# Models --------------------------------------------------------------------------------------------------------
+
+_population_signal_location = observable("population_signal_location", "population eigenvalue whose vector is nearest to a, over κ")
+_population_signal_overlap = observable("population_signal_overlap", "its squared overlap with u")
+_population_vocabulary_location = observable("population_vocabulary_location", "population eigenvalue whose vector is nearest to b, over κ")
+_population_vocabulary_overlap = observable("population_vocabulary_overlap", "its squared overlap with b")
+_signal_location = observable("signal_location", "sample eigenvalue whose vector is nearest to a, over κ")
+_signal_overlap_observed = observable("signal_overlap", "its squared overlap with u")
+_vocabulary_location = observable("vocabulary_location", "sample eigenvalue whose vector is nearest to b, over κ")
+_vocabulary_overlap = observable("vocabulary_overlap", "its squared overlap with b")
+_leading_location = observable("leading_location", "leading sample eigenvalue, over κ")
+_leading_overlap = observable("leading_overlap", "squared overlap of the leading sample eigenvector with u")
+_top_overlap = observable("top_overlap", "squared overlap of the leading eigenvector with the spike")
+
+covariance_spike = wishart_product.covariance_spike
+classical_model = wishart_product.classical_model
+decoupled_model = Model(
+    "decoupled",
+    "S of N Gaussian samples with population matrix κ ZZᵀ/V + α μμᵀ; everything over κ",
+    (delta, gamma, alpha, kappa, signal),
+    tuple(
+        observable(name, meaning)
+        for name, meaning in (
+            ("population_location", "extreme eigenvalue of the population matrix, over κ"),
+            ("population_overlap", "its squared overlap with u"),
+            ("sample_location", "extreme nonzero eigenvalue of S, over κ"),
+            ("sample_overlap", "its squared overlap with u"),
+        )
+    ),
+    (delta, gamma),
+    ("side",),
+)
+token_model = Model(
+    "token",
+    "S of N pooled sequences of T tokens drawn from one finite vocabulary of V embeddings; everything over κ",
+    (delta, gamma, signal),
+    (
+        _signal_location,
+        _signal_overlap_observed,
+        _vocabulary_location,
+        _vocabulary_overlap,
+        _leading_location,
+        _leading_overlap,
+        _population_signal_location,
+        _population_signal_overlap,
+        _population_vocabulary_location,
+        _population_vocabulary_overlap,
+    ),
+    (delta, gamma, norm_a, norm_b, cosine_a, cosine_ab),
+    ("length", "signs", "weights", "centred", "population"),
+)
+
+
+def pooled(weights, correlation):
+    """What the pooling weights w and the sign correlation R give for κ, α and w̄, as exact numbers to read."""
+    vector, matrix = sp.Matrix(weights), sp.Matrix(correlation)
+    return {kappa: (vector.T * vector)[0], alpha: (vector.T * matrix * vector)[0], weight_sum: sum(weights)}
+
+
+def prefix_signs(positions, informative, strength):
+    """The correlation matrix with `strength` between the first `informative` of `positions`, and 1 on the diagonal."""
+    return sp.Matrix(positions, positions, lambda p, q: 1 if p == q else strength if max(p, q) < informative else 0)
+
+
+def _mean_weights(positions):
+    return (Rational(1, positions),) * positions
+
+
+def _token_experiment(name, positions, informative, strength, size, centred, standard, quick=None, ratios=(Rational(1, 2), Rational(1, 4))):
+    return Experiment(
+        name,
+        token_model,
+        {delta: ratios[0], gamma: ratios[1], signal: size},
+        standard,
+        quick or {},
+        {
+            "length": positions,
+            "signs": ("prefix", informative, strength),
+            "weights": tuple(float(weight) for weight in _mean_weights(positions)),
+            "centred": centred,
+            "population": True,
+        },
+    )
+
+
+def _decoupled_experiment(name, ratios, strength, side, standard, quick=None):
+    parameters = {delta: ratios[0], gamma: ratios[1], alpha: 2, kappa: Rational(1, 2), signal: strength / 4}
+    return Experiment(name, decoupled_model, parameters, standard, quick or {}, {"side": side})
+
+
+_half, _quarter = Rational(1, 2), Rational(1, 4)
+_decoupled_quick = {64: 1200, 128: 600, 256: 240, 512: 80}
+_decoupled_standard = {64: 6000, 128: 3000, 256: 1500, 512: 600, 1024: 120}
+_token_quick = {64: 500, 128: 300, 256: 120, 512: 40}
+_token_standard = {64: 4000, 128: 2500, 256: 1000, 512: 300, 1024: 40}
+
+classical_outlier = Experiment(
+    "classical-outlier",
+    classical_model,
+    {gamma: _quarter, covariance_spike: 1},
+    {64: 8000, 128: 6000, 256: 3000, 512: 1000, 1024: 300},
+    {64: 1500, 128: 900, 256: 400, 512: 150},
+)
+spike_above = _decoupled_experiment("decoupled-above", (_half, _quarter), sp.Integer(4), "above", _decoupled_standard, _decoupled_quick)
+spike_between = _decoupled_experiment(
+    "decoupled-between", (_half, sp.Integer(2)), Rational(19, 10), "above", _decoupled_standard, _decoupled_quick
+)
+spike_under = _decoupled_experiment(
+    "decoupled-subcritical", (_half, _quarter), Rational(7, 10), "above", _decoupled_standard, _decoupled_quick
+)
+spike_below = _decoupled_experiment(
+    "decoupled-below-the-bulk", (sp.Integer(4), _half), _half, "below", _decoupled_standard, _decoupled_quick
+)
+_example = (16, 8, 1, Rational(3, 5))
+token_uncentred = _token_experiment("token-uncentred", *_example, False, _token_standard, _token_quick)
+token_centred = _token_experiment("token-centred", *_example, True, _token_standard, _token_quick)
+token_long = _token_experiment("token-long", 64, 32, Rational(1, 4), Rational(3, 5), True, _token_standard)
+token_white = _token_experiment("token-white", 16, 1, 0, sp.Integer(2), True, _token_standard)
+
+_pooled_example = pooled(_mean_weights(16), prefix_signs(16, 8, 1))
+_pooled_long = pooled(_mean_weights(64), prefix_signs(64, 32, Rational(1, 4)))
+_pooled_white = pooled(_mean_weights(16), prefix_signs(16, 1, 0))
+
+# Claims --------------------------------------------------------------------------------------------------------
+
+_five_percent = Rational(1, 20)
+
+
+def _outlier(resolution):
+    """A separated outlier or its overlap: bias 1/N, then 1/N²; the resolution is a fraction of the prediction."""
+    return Limit(rate=1, next=2, resolution=resolution, relative=True)
+
+
+_decoupled = (spike_shift, decoupled_spike)
+_realised = (spike_shift, realised_signal_spike)
+_vocabulary = (spike_shift, realised_vocabulary_spike)
+_nominal = (spike_shift, token_signal_spike)
+
+
+def _reads(law, column, numbers=None):
+    """The law's left side is measured by `column`; α, κ and w̄ are the numbers of the pooling."""
+    quantity = {
+        population_location_law: population_location,
+        population_overlap_law: population_overlap,
+        sample_location_law: sample_location,
+        sample_overlap_law: sample_overlap,
+        signal_overlap_law: signal_overlap,
+        leading_location: sample_location,
+        leading_overlap: sample_overlap,
+        leading_population: population_location,
+        signal_population_overlap_law: signal_overlap,
+        classical_overlap: sample_overlap,
+        classical_location: sample_location,
+    }[law]
+    return {quantity: column, **(numbers or {})}
+
+
+def _spike_rivals(law):
+    """Wrong formulas for an outlier or an overlap of a spike."""
+    rivals = {"ratio not subtracted: t = θ": law.rival(shift=shift + delta), "strength off by 5 %": law.rival(shift=shift * (1 + _five_percent))}
+    if law in (sample_location_law, sample_overlap_law):
+        population = {sample_location_law: population_location_law, sample_overlap_law: population_overlap_law}[law]
+        rivals["population formula"] = law.rival(right=population.right)
+    return rivals
+
+
+def _decoupled_claim(name, law, experiment, resolution, rivals=None):
+    column = next(quantity for quantity in decoupled_model.observables if quantity.name in name.replace("-", "_"))
+    return Claim(
+        f"{experiment.name}-{name}",
+        law,
+        experiment,
+        _outlier(resolution),
+        rivals or (lambda: _spike_rivals(law)),
+        reads=_reads(law, column),
+        given=_decoupled,
+    )
+
+
+def _edge_claim(name, law, experiment, column, resolution, rivals):
+    return Claim(
+        f"{experiment.name}-{name}",
+        law,
+        experiment,
+        Limit(rate=Rational(2, 3), next=1, resolution=resolution, relative=True),
+        rivals,
+        reads=_reads(law, column),
+        given=_decoupled,
+    )
+
+
+_columns = {quantity.name: quantity for quantity in decoupled_model.observables}
+
+_classical_claims = (
+    Claim(
+        "classical-outlier-location",
+        classical_location,
+        classical_outlier,
+        _outlier(0.02),
+        lambda: {
+            "additive spike for a covariance spike": classical_location.rival(right=theta + gamma + gamma / theta),
+            "off by 5 %": classical_location.off_by(_five_percent),
+        },
+        reads={sample_location: wishart_product.largest_eigenvalue, theta: covariance_spike},
+    ),
+    Claim(
+        "classical-outlier-overlap",
+        classical_overlap,
+        classical_outlier,
+        _outlier(0.02),
+        lambda: {
+            "numerator alone": classical_overlap.rival(right=1 - gamma / theta**2),
+            "off by 5 %": classical_overlap.off_by(_five_percent),
+        },
+        reads={sample_overlap: _top_overlap, theta: covariance_spike},
+    ),
+)
+
+_decoupled_claims = (
+    _decoupled_claim("population-location", population_location_law, spike_above, 0.03),
+    _decoupled_claim("population-overlap", population_overlap_law, spike_above, 0.01),
+    _decoupled_claim("sample-location", sample_location_law, spike_above, 0.03),
+    _decoupled_claim("sample-overlap", sample_overlap_law, spike_above, 0.01),
+    _decoupled_claim("population-location", population_location_law, spike_between, 0.03),
+    _decoupled_claim("population-overlap", population_overlap_law, spike_between, 0.03),
+    _edge_claim(
+        "sample-location",
+        leading_location,
+        spike_between,
+        _columns["sample_location"],
+        0.04,
+        lambda: {
+            "formula above the edge taken for an outlier": leading_location.rival(right=sample_location_law.right),
+            "off by 5 %": leading_location.rival(right=leading_location.right * (1 + _five_percent)),
+        },
+    ),
+    Claim(
+        "decoupled-between-sample-overlap",
+        leading_overlap,
+        spike_between,
+        Limit(rate=1, next=2, resolution=0.02),
+        lambda: {
+            "formula beyond its domain": leading_overlap.rival(right=sample_overlap_law.right),
+            "population overlap": leading_overlap.rival(right=population_overlap_law.right),
+        },
+        reads=_reads(leading_overlap, _columns["sample_overlap"]),
+        given=_decoupled,
+    ),
+    _edge_claim(
+        "population-location",
+        leading_population,
+        spike_under,
+        _columns["population_location"],
+        0.04,
+        lambda: {
+            "formula above the edge taken for an outlier": leading_population.rival(right=population_location_law.right),
+            "off by 5 %": leading_population.rival(right=leading_population.right * (1 + _five_percent)),
+        },
+    ),
+    _edge_claim(
+        "sample-location",
+        leading_location,
+        spike_under,
+        _columns["sample_location"],
+        0.04,
+        lambda: {
+            "formula above the edge taken for an outlier": leading_location.rival(right=sample_location_law.right),
+            "off by 5 %": leading_location.rival(right=leading_location.right * (1 + _five_percent)),
+        },
+    ),
+    _decoupled_claim("population-location", population_location_law, spike_below, 0.05),
+    _decoupled_claim("population-overlap", population_overlap_law, spike_below, 0.03),
+    _decoupled_claim("sample-location", sample_location_law, spike_below, 0.05),
+    _decoupled_claim("sample-overlap", sample_overlap_law, spike_below, 0.03),
+)
+
+
+def _token_claim(name, law, experiment, column, given, numbers, resolution, rivals, expected=Verdict.SUPPORTED, note=""):
+    return Claim(
+        f"{experiment.name}-{name}",
+        law,
+        experiment,
+        _outlier(resolution),
+        rivals,
+        reads=_reads(law, column, numbers),
+        given=given,
+        expected=expected,
+        note=note,
+    )
+
+
+def _signal_rivals(law):
+    return lambda: {
+        "decoupled model: θ = ρ": _decoupled,
+        "strength off by 5 %": law.rival(shift=shift * (1 + _five_percent)),
+    }
+
+
+def _vocabulary_rivals(law):
+    return lambda: {
+        "no vocabulary mean: the signal spike": _nominal,
+        "strength off by 5 %": law.rival(shift=shift * (1 + _five_percent)),
+    }
+
+
+_published = "the statement as summarised, put to the sampling that the paper describes"
+
+
+def _signal_claims(experiment, numbers, resolutions):
+    """Location and overlap of the signal at both levels, at the realised class means."""
+    plan = (
+        ("population-signal-location", population_location_law, _population_signal_location),
+        ("population-signal-overlap", signal_population_overlap_law, _population_signal_overlap),
+        ("signal-location", sample_location_law, _signal_location),
+        ("signal-overlap", signal_overlap_law, _signal_overlap_observed),
+    )
+    given = _realised if experiment is not token_uncentred else (spike_shift, smaller_spike)
+    return tuple(
+        _token_claim(name, law, experiment, column, given, numbers, resolution, _signal_rivals(law))
+        for (name, law, column), resolution in zip(plan, resolutions, strict=True)
+    )
+
+
+def _vocabulary_claims(experiment, numbers, resolutions):
+    plan = (
+        ("population-vocabulary-location", population_location_law, _population_vocabulary_location),
+        ("population-vocabulary-overlap", population_overlap_law, _population_vocabulary_overlap),
+        ("vocabulary-location", sample_location_law, _vocabulary_location),
+        ("vocabulary-overlap", sample_overlap_law, _vocabulary_overlap),
+    )
+    given = (spike_shift, larger_spike)
+    return tuple(
+        _token_claim(name, law, experiment, column, given, numbers, resolution, _vocabulary_rivals(law))
+        for (name, law, column), resolution in zip(plan, resolutions, strict=True)
+    )
+
+
+def _published_claims(experiment, numbers):
+    """The decoupled statement on the token model: expected to fail, and by how much."""
+    plan = (
+        ("published-population-location", population_location_law, _population_signal_location),
+        ("published-sample-location", sample_location_law, _signal_location),
+        ("published-sample-overlap", sample_overlap_law, _signal_overlap_observed),
+    )
+    return tuple(
+        _token_claim(
+            name, law, experiment, column, _decoupled, numbers, 0.05, lambda law=law: _spike_rivals(law), Verdict.REFUTED, _published
+        )
+        for name, law, column in plan
+    )
+
+
+_norm_claims = (
+    Claim(
+        "token-centred-signal-norm",
+        signal_norm,
+        token_centred,
+        _outlier(0.03),
+        lambda: {"class means vanish": signal_norm.rival(right=signal), "off by 5 %": signal_norm.rival(right=signal_norm.right * (1 + _five_percent))},
+        reads={norm_a: sp.Symbol("norm_a")},
+    ),
+)
+claims = (
+    *_classical_claims,
+    *_decoupled_claims,
+    *_signal_claims(token_centred, _pooled_example, (0.03, 0.03, 0.04, 0.04)),
+    *_signal_claims(token_uncentred, _pooled_example, (0.04, 0.04, 0.05, 0.05)),
+    *_vocabulary_claims(token_uncentred, _pooled_example, (0.04, 0.02, 0.05, 0.03)),
+    *_signal_claims(token_long, _pooled_long, (0.03, 0.03, 0.03, 0.03)),
+    *_signal_claims(token_white, _pooled_white, (0.03, 0.03, 0.04, 0.04)),
+    *_published_claims(token_centred, _pooled_example),
+)
