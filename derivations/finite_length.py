@@ -7,7 +7,7 @@ are the Gaussian ones; the fourth gains one crossing walk, and linear statistics
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +15,8 @@ import sympy as sp
 from sympy import Eq, Integer, Interval, Rational, S, oo
 from sympy.utilities.iterables import multiset_partitions
 
-from derivations.attention_weights import T, mean_weights, strict_weights, t
+from derivations.attention_weights import T, mean_weights, strict_noise, strict_weights, t, weight
+from derivations.bbp import kappa
 from derivations.core import Claim, Experiment, Exponent, Law, Limit, Model, measured, observable, variable
 from derivations.wishart_product import delta, gamma, marchenko_pastur_r, moment, moments, n
 from derivations.wishart_product import g as resolvent
@@ -219,7 +220,14 @@ def _finite_moments():
     extra = sp.factor(delta**3 * (aspect**2 * crossing**2).subs(aspect, gamma / delta))
     yield "the crossing walk enters through the fourth free cumulant alone, c = γ/δ", Eq(sp.Symbol("m_cross"), extra)
     yield "moments of the product for Gaussian M", moments.statement
-    yield "together, n ≤ 4", Eq(moment, moments.right + sp.KroneckerDelta(n, 4) * extra)
+    square = moments.right.replace(lambda part: isinstance(part, sp.Sum), _full_range)
+    yield "a binomial coefficient with negative lower index is 0: both sums may run to n − 1", Eq(moment, square)
+    yield "with the crossing walk, n ≤ 4", Eq(moment, square + sp.KroneckerDelta(n, 4) * extra)
+
+
+def _full_range(total: Any) -> Any:
+    """A double sum whose inner limit depends on the outer index, over the whole square (quick to write out)."""
+    return sp.Sum(total.function, *((limit[0], 0, n - 1) for limit in total.limits))
 
 
 def _selection_at(order: int) -> Any:
@@ -232,6 +240,9 @@ def _finite_moments_checks():
     for order in (1, 2, 3, 4):
         by_cumulants = _cumulant_sum(cumulants, order)
         yield f"free cumulants, order {order}", _done(finite_moments.right.subs(n, order)), by_cumulants
+    for order in (2, 3):
+        product = finite_moments.right.subs({n: order, gamma: Rational(1, 3)}).doit()
+        yield f"the product's moment of order {order}", product, moments.right.subs({n: order, gamma: Rational(1, 3)}).doit()
     equal = crossing_weight_at(mean_weights, 8)
     yield "equal weights: q = 1/T, so the product law returns as T → ∞", equal, Rational(1, 8)
 
@@ -247,17 +258,13 @@ finite_moments = Law(
 
 
 def _crossing_weight():
-    w = sp.Function("w")
     yield "definition", Eq(crossing, _power_sum(4) / _power_sum(2) ** 2)
-    yield "in terms of the weights", Eq(
-        crossing, sp.Sum(w(t) ** 4, (t, 1, T)) / sp.Sum(w(t) ** 2, (t, 1, T)) ** 2
-    )
+    yield "in terms of the weights", Eq(crossing, sp.Sum(weight**4, (t, 1, T)) / sp.Sum(weight**2, (t, 1, T)) ** 2)
 
 
 def crossing_weight_at(law: Law, length: int) -> Any:
     """The value of q for the weights of a law (mean or strict causal weights) at an explicit length."""
-    at = crossing_weight.right.subs(T, length).doit()
-    return at.replace(sp.Function("w"), lambda position: law.right.subs({T: length, t: position}))
+    return crossing_weight.right.subs(weight, law.right).subs(T, length).doit()
 
 
 def _crossing_weight_checks():
@@ -448,4 +455,131 @@ contrast = Law(
     _contrast,
     source="derived here",
     checks=_contrast_checks,
+)
+
+# Model and claims ----------------------------------------------------------------------------------------------
+
+token_traces = Model(
+    "token_traces",
+    "token model without signal: fair independent signs, centred pooled sequences, its first four spectral moments",
+    (delta, gamma),
+    traces,
+    realised=(delta, gamma),
+    options=("length", "weights"),
+)
+
+
+class _PositionWeights(Mapping[str, Any]):
+    """The weights of a law by position, evaluated at first use: no derivation runs at import."""
+
+    def __init__(self, law: Law, length: int) -> None:
+        self._law, self._length = law, length
+
+    def __getitem__(self, position: str) -> Any:
+        return self._law.right.subs({T: self._length, t: int(position)})
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, range(1, self._length + 1))
+
+    def __len__(self) -> int:
+        return self._length
+
+
+def _experiment(
+    name: str, law: Law, length: int, ratios: tuple[Any, Any], standard: Mapping[int, int], quick: Mapping[int, int]
+) -> Experiment:
+    return Experiment(
+        name,
+        token_traces,
+        dict(zip((delta, gamma), ratios, strict=True)),
+        options={"length": length, "weights": _PositionWeights(law, length)},
+        standard=standard,
+        quick=quick,
+    )
+
+
+_BULK = (Rational(1, 2), Rational(1, 4))
+_ORDERS = (n, (1, 2, 3, 4))
+_MEASURED = sp.Piecewise(*((trace, Eq(n, order)) for order, trace in enumerate(traces, 1)))
+
+
+def _bulk_claim(kind: str, law: Law, length: int) -> Claim:
+    """Moments in units of κ: the shape of the bulk is the same for all weights."""
+
+    def rivals() -> dict[str, Any]:
+        unscaled = finite_moments.right * (T * kappa) ** n
+        return {
+            "unlimited vocabulary: δ/1000 for δ": finite_moments.rival(delta=delta / 1000),
+            "unlimited samples: γ/1000 for γ": finite_moments.rival(gamma=gamma / 1000),
+            **({"scale 1/T for κ": finite_moments.rival(right=unscaled)} if law is strict_weights else {}),
+        }
+
+    return Claim(
+        f"moments-{kind}-weights",
+        finite_moments,
+        _experiment(
+            f"moments-{kind}",
+            law,
+            length,
+            _BULK,
+            standard={32: 3000, 48: 1500, 64: 5000, 128: 300, 256: 600},
+            quick={32: 700, 48: 300, 64: 1100, 128: 60, 256: 150},
+        ),
+        Limit(rate=1, next=2, resolution=0.03, relative=True),
+        rivals,
+        reads={moment: _MEASURED, T: Integer(length)},
+        given=(crossing_weight, *((strict_noise, law) if law is strict_weights else (law,))),
+        points=_ORDERS,
+    )
+
+
+def _contrast_claim(experiment: Experiment, length: int, resolution: float) -> Claim:
+    """The fourth moment, freed from the fluctuation of the lower ones."""
+
+    def rivals() -> dict[str, Any]:
+        extra = contrast.right.coeff(crossing, 2) * crossing**2
+        power = {"one factor γ: δγ for δγ²": contrast.rival(right=contrast.right - extra + extra / gamma)}
+        unsquared = {"Σw⁴/κ² not squared": contrast.rival(right=contrast.right - extra + extra / crossing)}
+        return {"no correction": contrast.rival(right=contrast.right - extra), **(power if length == 1 else unsquared)}
+
+    return Claim(
+        f"crossing-walk-length-{length}",
+        contrast,
+        experiment,
+        Limit(rate=1, next=2, resolution=resolution),
+        rivals,
+        reads={contrast_value: contrast_of(traces), T: Integer(length)},
+        given=(crossing_weight, mean_weights),
+    )
+
+
+_ONE_TOKEN = _experiment(
+    "crossing-walk-1",
+    mean_weights,
+    1,
+    (1, 2),
+    standard={32: 8000, 48: 8000, 64: 4000, 128: 3000, 256: 4000},
+    quick={32: 1000, 48: 1000, 64: 400, 128: 300, 256: 700},
+)
+_TWO_TOKENS = _experiment(
+    "crossing-walk-2",
+    mean_weights,
+    2,
+    (1, 2),
+    standard={32: 8000, 48: 3000, 64: 16000, 128: 1000, 256: 4500},
+    quick={32: 1000, 48: 300, 64: 2200, 128: 60, 256: 600},
+)
+
+claims = (
+    _bulk_claim("uniform", mean_weights, 16),
+    _bulk_claim("causal", strict_weights, 16),
+    _contrast_claim(_ONE_TOKEN, 1, 1.0),
+    _contrast_claim(_TWO_TOKENS, 2, 0.5),
+    Claim(
+        "second-moment-decay",
+        decay_law,
+        _ONE_TOKEN,
+        Exponent("standard deviation", next=1, resolution=0.4),
+        lambda: {"Gaussian fluctuations, 1/d": decay_law.rival(right=Integer(1))},
+    ),
 )

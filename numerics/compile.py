@@ -20,6 +20,14 @@ FAST_FROM = 20_000  # points from which the fast backend repays the call into it
 _cbrt = sp.Function("cbrt")
 
 
+def _arccosine(cosine: Any) -> Any:
+    """np.arccos, but a cosine that exceeds 1 by rounding alone counts as 1 (AM–GM ties reach it exactly)."""
+    return np.arccos(np.where(np.abs(np.abs(cosine) - 1) < 1e-14, np.sign(cosine), cosine))
+
+
+_NAMESPACE = {"cbrt": np.cbrt, "acos": _arccosine}
+
+
 def fast_available() -> bool:
     """Whether the fast backend can be imported."""
     return importlib.util.find_spec("heyoka") is not None
@@ -46,7 +54,7 @@ def _compiled(expression: Any, arguments: tuple[Any, ...], backend: str) -> Call
         return sp.lambdify(arguments, expression, "mpmath", cse=True)  # type: ignore[no-any-return]
     if backend == "fast":
         return _heyoka(expression, arguments)
-    return sp.lambdify(arguments, _cube_roots(expression), [{"cbrt": np.cbrt}, "scipy", "numpy"], cse=True)  # type: ignore[no-any-return]
+    return sp.lambdify(arguments, _cube_roots(expression), [_NAMESPACE, "scipy", "numpy"], cse=True)  # type: ignore[no-any-return]
 
 
 def _cube_roots(expression: Any) -> Any:

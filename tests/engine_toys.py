@@ -146,11 +146,14 @@ def chapter(made: list[Claim], name: str = "toys") -> Chapter:
     return Chapter(name, module, (), tuple(made), ())
 
 
+def slow_chapter() -> Chapter:
+    """One claim whose draws take a while: long enough to stop or kill the run."""
+    slow = experiment("slow", seconds=0.004)
+    return chapter([Claim("level", level_law, slow, LIMIT, lambda: {"one more": level_law.rival(right=2 * width + 4)})])
+
+
 def main() -> int:
-    """The command line on a slow toy chapter: what the kill-and-resume test runs as a process of its own."""
+    """The command line on the slow chapter: what the tests of stopping run as a process of its own."""
     from verify.__main__ import main as verify_main
 
-    slow = experiment("slow", seconds=0.004)
-    made = [Claim("level", level_law, slow, LIMIT, lambda: {"one more": level_law.rival(right=2 * width + 4)})]
-    return verify_main(sys.argv[1:], [chapter(made)])
-
+    return verify_main(sys.argv[1:], [slow_chapter()])

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import mpmath
 import sympy as sp
+from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import Boolean
 
@@ -19,7 +22,11 @@ POINTS = 5
 LEAST = 2  # points that must satisfy the law's condition
 TRIES = 60
 DIGITS = 50
-SMALL = sp.Float("1e-40")
+SMALL = mpmath.mpf("1e-40")
+_ALGEBRAIC_FUNCTIONS = (
+    *(sp.Abs, sp.Max, sp.Min, sp.Piecewise, sp.re, sp.im, sp.conjugate, sp.sign),
+    *(sp.binomial, sp.factorial, sp.harmonic, sp.KroneckerDelta),
+)
 
 Point = dict[Quantity, Any]
 
@@ -35,6 +42,41 @@ class Pair:
     @property
     def symbols(self) -> set[Any]:
         return set(self.left.free_symbols | self.right.free_symbols)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the sides are numbers at a point, neither matrices nor statements nor sums to be carried out."""
+        return all(
+            isinstance(side, sp.Expr) and not side.has(ExprWithLimits, sp.Derivative, sp.Limit)
+            for side in (self.left, self.right)
+        )
+
+    @cached_property
+    def may_be_algebraic(self) -> bool:
+        """Whether no function or constant on either side leads out of the algebraic numbers."""
+        difference = self.left - self.right
+        outside = {f.func for f in difference.atoms(sp.Function)} - set(_ALGEBRAIC_FUNCTIONS)
+        return not outside and not difference.atoms(sp.NumberSymbol)
+
+    @cached_property
+    def _compiled(self) -> Any:
+        names = sorted(self.symbols, key=lambda symbol: (symbol.name, symbol.meaning))
+        try:
+            return names, sp.lambdify(names, self.left - self.right, "mpmath", cse=True, dummify=True)
+        except (TypeError, ValueError, KeyError, NameError):
+            return names, None
+
+    def size(self, point: Point) -> Any:
+        """|left − right| with DIGITS digits, by mpmath; None where that is no finite number or mpmath lacks a function."""
+        names, function = self._compiled
+        if function is None:
+            return None
+        with mpmath.workdps(DIGITS + 10):
+            try:
+                found = abs(function(*(point[name]._to_mpmath(mpmath.mp.prec) for name in names)))
+            except (KeyError, TypeError, NameError, AttributeError, ZeroDivisionError, ValueError):
+                return None
+            return found if mpmath.isfinite(found) else None
 
 
 def pairs(law: Law) -> Iterator[Pair]:
@@ -73,11 +115,17 @@ def points(law: Law, pair: Pair, count: int = POINTS) -> list[Point]:
 
 
 def disagreement(pair: Pair, point: Point, *, prove: bool = True) -> str:
-    """Empty if both sides agree at the point, else what was found there."""
+    """Empty if both sides agree at the point, else what was found there. `prove`: an algebraic 0 must be exactly 0."""
+    if pair.is_number:
+        size = pair.size(point)
+        if size is not None and size >= SMALL:
+            return f"differs by {mpmath.nstr(size, 6)}"
+        if size is not None and not (prove and pair.may_be_algebraic):
+            return ""
     left, right = (side.subs(point).doit() for side in (pair.left, pair.right))
     if left == right:
         return ""
-    if isinstance(left, (Boolean, Relational)) or isinstance(right, (Boolean, Relational)):
+    if isinstance(left, Boolean) or isinstance(right, Boolean):
         return "" if _truth(left) == _truth(right) else f"{left} against {right}"
     if isinstance(left, sp.MatrixBase):
         entries = [_not_zero(entry, prove) for entry in (left - right)]
@@ -103,7 +151,7 @@ def _not_zero(value: Any, prove: bool) -> str:
     size = sp.Abs(value.evalf(DIGITS, maxn=400))
     if not size.is_Float and size != 0:
         return f"{value} has no numerical value"
-    if not size < SMALL:
+    if not size < sp.Float(SMALL):
         return f"differs by {sp.N(size, 6)}"
     return "" if not prove or not is_algebraic(value) or is_zero(value) else f"{value} is small but not proved to be 0"
 
@@ -111,11 +159,7 @@ def _not_zero(value: Any, prove: bool) -> str:
 def is_algebraic(value: Any) -> bool:
     """Whether the number is written with rationals, the imaginary unit and rational powers alone."""
     return all(
-        part.is_Rational
-        or part is sp.I
-        or part.is_Add
-        or part.is_Mul
-        or (part.is_Pow and part.exp.is_Rational)
+        part.is_Rational or part is sp.I or part.is_Add or part.is_Mul or (part.is_Pow and part.exp.is_Rational)
         for part in sp.preorder_traversal(value)
     )
 

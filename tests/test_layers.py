@@ -115,20 +115,28 @@ def test_every_module_says_what_lives_there(path: Path) -> None:
 
 
 def dangerous(path: Path, source: str) -> list[str]:
-    """Names by which a string becomes code or an object. `sympify` is for numbers of our own, in the core only."""
+    """Names by which a string becomes code or an object. `sympify` takes text unless it is strict: core only."""
     tree = ast.parse(source)
-    names = {"sympify"} if "core" not in path.parts else set()
+    names = FORBIDDEN_CALLS | ({"sympify"} if "core" not in path.parts else set())
+    strict = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call) and is_strict(node)}
     found = [name for name in imports(tree) if name.partition(".")[0] in FORBIDDEN_MODULES]
+    found += [name for name in imports(tree) if name.rpartition(".")[2] in names]
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id in FORBIDDEN_CALLS | names:
+        if isinstance(node, ast.Name) and node.id in names and id(node) not in strict:
             found.append(f"line {node.lineno}: {node.id}")
-        if isinstance(node, ast.Attribute) and node.attr in (FORBIDDEN_CALLS | names) - {"eval"}:
+        if isinstance(node, ast.Attribute) and node.attr in names - {"eval"} and id(node) not in strict:
             found.append(f"line {node.lineno}: {node.attr}")
-        if isinstance(node, ast.alias) and node.name.rpartition(".")[2] in FORBIDDEN_CALLS | names:
-            found.append(f"import of {node.name}")
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "S":
             found.append(f"line {node.lineno}: S(...)")
     return found
+
+
+def is_strict(call: ast.Call) -> bool:
+    """Whether a call says strict=True: then SymPy refuses text."""
+    return any(
+        word.arg == "strict" and isinstance(word.value, ast.Constant) and word.value.value is True
+        for word in call.keywords
+    )
 
 
 @pytest.mark.parametrize("path", [path for path in ALL if path.relative_to(ROOT).parts[0] != "tests"], ids=name_of)
@@ -138,10 +146,20 @@ def test_strings_are_never_evaluated(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["eval('1')", "from sympy.parsing.sympy_parser import parse_expr", "sp.sympify(word)", "import pickle", "sp.S('x')"],
+    [
+        "eval('1')",
+        "from sympy.parsing.sympy_parser import parse_expr",
+        "sp.sympify(word)",
+        "import pickle",
+        "sp.S('x')",
+    ],
 )
 def test_evaluation_is_caught(line: str) -> None:
     assert dangerous(ROOT / "numerics" / "new.py", line)
+
+
+def test_strict_conversion_is_allowed() -> None:
+    assert dangerous(ROOT / "numerics" / "new.py", "import sympy as sp\nsp.sympify(value, strict=True)") == []
 
 
 @pytest.mark.parametrize("name", chapter_names())

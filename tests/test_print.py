@@ -33,7 +33,9 @@ x, y = sp.symbols("x y", positive=True)
 
 def command(*words: str, seed: str = "0") -> subprocess.CompletedProcess[bytes]:
     environment = {**os.environ, "PYTHONHASHSEED": seed}
-    return subprocess.run([sys.executable, "-m", "derivations.print", *words], cwd=ROOT, capture_output=True, env=environment)
+    return subprocess.run(
+        [sys.executable, "-m", "derivations.print", *words], cwd=ROOT, capture_output=True, env=environment
+    )
 
 
 # ------------------------------------------------------------------------------------------------- what a chapter shows
@@ -232,7 +234,9 @@ def test_only_the_chapter_that_is_asked_for_is_imported(name: str) -> None:
         "import sys; from derivations import print as p; p.main(sys.argv[1:]); "
         "print(*sorted(m for m in sys.modules if m.startswith('derivations.')), file=sys.stderr)"
     )
-    run = subprocess.run([sys.executable, "-c", script, name, "--list"], cwd=ROOT, capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", script, name, "--list"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     loaded = {module.partition(".")[2] for module in run.stderr.split()}
     assert loaded & set(chapter_names()) <= needed
 
@@ -296,7 +300,10 @@ def pdflatex(folder: Path, page: str) -> str:
     """Compile a document and return pdflatex's log."""
     (folder / "page.tex").write_text(page, encoding="ascii")
     run = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"], cwd=folder, capture_output=True, text=True
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
     )
     assert run.returncode == 0, run.stdout[-3000:]
     return (folder / "page.log").read_text(encoding="latin-1")

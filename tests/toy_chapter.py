@@ -66,7 +66,7 @@ old = Law(
     "Linear growth",
     _old,
     source="derived here",
-    checks=lambda: [("at the start", old.right.subs(time, 0), 1 + rate)],
+    checks=lambda: [("at the start", old.right.subs(time, 0), 1 + rate), ("slope", sp.diff(old.right, time), rate)],
     status=superseded("toy-growth", "linear model", "growth model"),
 )
 

@@ -18,7 +18,11 @@ from verify.samplers.wishart import Draw
 def token_traces(
     size: int, generator: np.random.Generator, parameters: dict[str, float], options: dict[str, Any]
 ) -> Draw:
-    """A draw of `token_moments`: `trace_1` … `trace_4`, the values of (1/d) tr (S/κ)^k, with `delta` and `gamma`."""
-    drawn = token_moments(size, generator, parameters, options)
+    """A draw of `token_moments`: `trace_1` … `trace_4`, the values of (1/d) tr (S/κ)^k, with `delta` and `gamma`.
+
+    Options: `length` T, `weights` (a mapping of the positions, in their order, to numbers).
+    """
+    weights = tuple(options["weights"].values())
+    drawn = token_moments(size, generator, parameters, {**options, "weights": weights})
     traces = {f"trace_{order}": float(value) for order, value in enumerate(drawn["moments"], 1)}
     return {**traces, "delta": drawn["delta"], "gamma": drawn["gamma"]}
