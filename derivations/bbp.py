@@ -750,7 +750,9 @@ signal_population_overlap_law = Law(
 
 
 def _shift():
-    yield "definition", Eq(shift, theta - delta)
+    at_spike = wishart_product.marchenko_pastur_r.right.subs(g, 1 / theta)
+    yield "at the population outlier G = 1/θ, so m = z G − 1 = R(g) g at g = 1/θ", Eq(m, sp.cancel(at_spike / theta))
+    yield "its reciprocal t = 1/m", Eq(shift, sp.cancel(theta / at_spike))
 
 
 spike_shift = Law(

@@ -558,8 +558,8 @@ _ONE_TOKEN = _experiment(
     mean_weights,
     1,
     (1, 2),
-    standard={32: 8000, 48: 8000, 64: 4000, 128: 3000, 256: 4000},
-    quick={32: 1000, 48: 1000, 64: 400, 128: 300, 256: 700},
+    standard={32: 8000, 48: 12000, 64: 3000, 128: 1000, 256: 4000},
+    quick={32: 900, 48: 1600, 64: 200, 128: 60, 256: 560},
 )
 _TWO_TOKENS = _experiment(
     "crossing-walk-2",
@@ -568,6 +568,15 @@ _TWO_TOKENS = _experiment(
     (1, 2),
     standard={32: 8000, 48: 3000, 64: 16000, 128: 1000, 256: 4500},
     quick={32: 1000, 48: 300, 64: 2200, 128: 60, 256: 600},
+)
+# Few tokens and few samples for the dimension: repeats outweigh the Gaussian fluctuations already at small sizes.
+_REPEATS = _experiment(
+    "repeated-tokens",
+    mean_weights,
+    1,
+    (4, 4),
+    standard={32: 10000, 64: 16000, 128: 12000, 256: 3000, 512: 3500},
+    quick={32: 1500, 64: 2000, 128: 1500, 256: 400, 512: 400},
 )
 
 claims = (
@@ -578,8 +587,8 @@ claims = (
     Claim(
         "second-moment-decay",
         decay_law,
-        _ONE_TOKEN,
-        Exponent("standard deviation", next=1, resolution=0.4),
+        _REPEATS,
+        Exponent("standard deviation", next=1, resolution=0.3),
         lambda: {"Gaussian fluctuations, 1/d": decay_law.rival(right=Integer(1))},
     ),
 )

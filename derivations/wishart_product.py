@@ -77,7 +77,7 @@ def _marchenko_pastur_r():
     columns = 1 / (delta * share)
     yield (
         "freeness of the V = d/δ independent columns: R-transforms add",
-        Eq(_R(g), sp.cancel(columns * share * single)),
+        Eq(_R(g), 1 / sp.cancel(1 / (columns * share * single))),
     )
 
 

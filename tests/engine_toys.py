@@ -78,7 +78,9 @@ model = Model(
 
 def experiment(name: str = "toy-experiment", seconds: float = 0.0, breaks_at: int = 0, **plans: Any) -> Experiment:
     plans = plans or {"standard": FULL_PLAN, "quick": PLAN}
-    return Experiment(name, model, {width: Rational(3, 2)}, options={"seconds": seconds, "breaks_at": breaks_at}, **plans)
+    return Experiment(
+        name, model, {width: Rational(3, 2)}, options={"seconds": seconds, "breaks_at": breaks_at}, **plans
+    )
 
 
 def law(name: str, statement: Any) -> Law:

@@ -67,7 +67,7 @@ class Pair:
             return names, None
 
     def size(self, point: Point) -> Any:
-        """|left − right| with DIGITS digits, by mpmath; None where that is no finite number or mpmath lacks a function."""
+        """|left − right| with DIGITS digits, by mpmath; None if that is no finite number or mpmath lacks a function."""
         names, function = self._compiled
         if function is None:
             return None

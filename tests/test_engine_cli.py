@@ -106,7 +106,15 @@ def test_a_weak_rival_is_pointed_at(toys, tmp_path, capsys) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("momens",), ("--tier", "slow"), ("--seed", "-1"), ("--seed", "x"), ("--workers", "0"), ("explain",), ("calibrate", "--seeds", "0")],
+    [
+        ("momens",),
+        ("--tier", "slow"),
+        ("--seed", "-1"),
+        ("--seed", "x"),
+        ("--workers", "0"),
+        ("explain",),
+        ("calibrate", "--seeds", "0"),
+    ],
 )
 def test_a_usage_error_exits_with_2(toys, tmp_path, capsys, arguments) -> None:
     assert main([*arguments, "--out", str(tmp_path / "out")], toys) == 2
@@ -155,7 +163,9 @@ def test_the_list_names_every_claim(toys, tmp_path, capsys) -> None:
 def test_the_list_of_the_project_starts_at_once() -> None:
     start = time.monotonic()
     spent = os.times().children_user
-    done = subprocess.run([sys.executable, "-m", "verify", "--list"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "verify", "--list"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert min(time.monotonic() - start, os.times().children_user - spent) < 3
 

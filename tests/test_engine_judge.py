@@ -30,7 +30,8 @@ def residuals(plan, rate, next_rate, spread, generator, limit=0.0, noise="normal
         "skewed": lambda count: generator.exponential(size=count) - 1,
     }[noise]
     return {
-        size: limit + 0.7 * size**-rate - 2 * size**-next_rate + draw(count) * size**-spread for size, count in plan.items()
+        size: limit + 0.7 * size**-rate - 2 * size**-next_rate + draw(count) * size**-spread
+        for size, count in plan.items()
     }
 
 
@@ -200,7 +201,9 @@ def test_exponents(statistic: str) -> None:
     assert right.verdict == judge.SUPPORTED
     assert right.limit is not None
     assert abs(right.limit) < 0.1
-    assert judge.judge_exponent(samples, predicted=1.0, rivals={"½": (samples, 0.5)}, **settings).verdict == judge.REFUTED
+    assert (
+        judge.judge_exponent(samples, predicted=1.0, rivals={"½": (samples, 0.5)}, **settings).verdict == judge.REFUTED
+    )
 
 
 def test_scores_of_exponents_are_calibrated() -> None:

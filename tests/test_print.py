@@ -248,7 +248,7 @@ def sources(module: str) -> set[str]:
     return direct.union(*(sources(name) for name in direct)) if direct else set()
 
 
-# --------------------------------------------------------------------------------------------------------- every chapter
+# -------------------------------------------------------------------------------------------------------- every chapter
 
 
 @EVERY_CHAPTER

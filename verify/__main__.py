@@ -1,4 +1,4 @@
-"""`python -m verify`: judge the claims, explain one, or calibrate the judge.
+"""`python -m verify`: judge the claims, explain one, calibrate the judge, or draw the figures.
 
 Exit codes: 0 if every judged claim has its expected verdict, 1 if not, 2 on a usage error.
 """
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from derivations.core import Chapter
 
 OUT = "verification"
-COMMANDS = ("explain", "calibrate")
+FIGURES = "figures"
+COMMANDS = ("explain", "calibrate", "figures")
 _EPILOG = """commands:
   python -m verify explain CLAIM         the sentence, the numbers, the verdict and why
-  python -m verify calibrate [NAME ...]  count false alarms and missed rivals over many seeds (--seeds N)"""
+  python -m verify calibrate [NAME ...]  count false alarms and missed rivals over many seeds (--seeds N)
+  python -m verify figures [CHAPTER ...] the main figure of each chapter, as SVG and PNG, with its caption"""
 
 
 def main(arguments: Sequence[str] | None = None, chapters: Sequence[Chapter] | None = None) -> int:
@@ -65,6 +67,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
             "judge": "Judge the claims of the named chapters, or the named claims (default: all).",
             "explain": "Explain one claim and its verdict, from stored draws; missing ones are drawn.",
             "calibrate": "Count false alarms and missed rivals over many seeds.",
+            "figures": "Draw the main figure of the named chapters (default: all that have one).",
         }[command],
         epilog=_EPILOG if command == "judge" else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -72,7 +75,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
     if command == "explain":
         parser.add_argument("name", metavar="CLAIM")
     else:
-        parser.add_argument("names", nargs="*", metavar="CHAPTER or CLAIM")
+        parser.add_argument("names", nargs="*", metavar="CHAPTER" if command == "figures" else "CHAPTER or CLAIM")
     if command == "judge":
         parser.add_argument("--list", action="store_true", help="list the claims and exit")
         parser.add_argument("--tier", choices=("quick", "standard", "full"), default="quick", help="default: quick")
@@ -80,6 +83,9 @@ def _parser(command: str) -> argparse.ArgumentParser:
     if command == "calibrate":
         parser.add_argument("--seeds", type=_count, default=20, help="number of seeds, from --seed on (default: 20)")
     parser.add_argument("--seed", type=_seed, default=0, help="default: 0")
+    if command == "figures":
+        parser.add_argument("--out", type=Path, default=Path(FIGURES), help=f"directory (default: {FIGURES})")
+        return parser
     parser.add_argument("--workers", type=_count, help="processes (default: the number of cores)")
     parser.add_argument("--out", type=Path, default=Path(OUT), help=f"directory of draws and plots (default: {OUT})")
     return parser
@@ -177,7 +183,7 @@ def _calibrate(options: argparse.Namespace, chapters: Sequence[Chapter] | None) 
     workers = options.workers or default_workers()
     result = None
     with open_store(options.out) as store:
-        for result in calibrate(registry, store, seeds, options.names, workers, progress_for(sys.stderr)):  # noqa: B007
+        for result in calibrate(registry, store, seeds, options.names, workers, progress_for(sys.stderr)):
             print(f"seed {seeds[result.runs - 1]}: {result.alarms} false alarms, {result.misses} missed rivals so far")
     if result is None:
         print("stopped before the first seed was complete; run again to continue", file=sys.stderr)
@@ -186,7 +192,19 @@ def _calibrate(options: argparse.Namespace, chapters: Sequence[Chapter] | None) 
     return 0 if result.runs == options.seeds and not result.alarmed_runs and not result.missed_runs else 1
 
 
-_COMMANDS = {"judge": _judge, "explain": _explain, "calibrate": _calibrate}
+def _figures(options: argparse.Namespace, chapters: Sequence[Chapter] | None) -> int:
+    from verify.figures import draw_figure, figure_names
+    from verify.run import UsageError
+
+    unknown = sorted(set(options.names) - set(figure_names()))
+    if unknown:
+        raise UsageError(f"no figure for {', '.join(unknown)}; there is one for: {', '.join(figure_names())}")
+    for chapter in options.names or figure_names():
+        print(*draw_figure(chapter, options.out, options.seed), sep="\n")
+    return 0
+
+
+_COMMANDS = {"judge": _judge, "explain": _explain, "calibrate": _calibrate, "figures": _figures}
 
 if __name__ == "__main__":
     sys.exit(main())

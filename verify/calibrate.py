@@ -6,6 +6,7 @@ z and of the fit's probability with their nominal levels.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -35,7 +36,8 @@ class Calibration:
     rivals: int = 0
     tests: int = 0
     unresolved: int = 0
-    unresolved_tests: int = 0
+    named: Counter[str] = field(default_factory=Counter)
+    reasons: dict[str, str] = field(default_factory=dict)
     scores: list[float] = field(default_factory=list)
     fits: list[float] = field(default_factory=list)
 
@@ -49,7 +51,12 @@ class Calibration:
             parts = [part.judgement for part in result.points]
             false = [part.verdict == REFUTED or _misfits(part.fit, self.levels) for part in parts]
             alarms += sum(false)
-            misses += sum(not rival.refuted for rival in result.judgement.rivals)
+            missed = [rival.name for rival in result.judgement.rivals if not rival.refuted]
+            misses += len(missed)
+            self.named.update(f"{result.entry.claim.id}: missed {name}" for name in missed)
+            if not result.as_expected:
+                self.named[f"{result.entry.claim.id}: {result.judgement.verdict}"] += 1
+                self.reasons[f"{result.entry.claim.id}: {result.judgement.verdict}"] = result.judgement.reason
             self.tests += len(parts)
             self.rivals += len(result.judgement.rivals)
             self.unresolved += not result.as_expected
@@ -123,13 +130,22 @@ def lines(result: Calibration) -> Iterator[str]:
     yield _rate("false alarms", result.alarms, result.tests)
     yield _rate("missed rivals", result.misses, result.rivals) if result.rivals else "no rivals"
     yield _rate("claims without their expected verdict", result.unresolved, result.runs * len(result.claims))
+    yield from _named(result)
     scores, fits = np.array(result.scores), np.array(result.fits)
-    quantiles = ", ".join(f"{value:+.2f}" for value in np.quantile(scores, (0.01, 0.25, 0.5, 0.75, 0.99)))
-    yield f"z: mean {scores.mean():+.3f}, standard deviation {scores.std():.3f}; quantiles 1, 25, 50, 75, 99 %: {quantiles}"
+    spread = ", ".join(f"{value:+.2f}" for value in np.quantile(scores, (0.01, 0.25, 0.5, 0.75, 0.99)))
+    yield f"z: mean {scores.mean():+.3f}, standard deviation {scores.std():.3f}; 1, 25, 50, 75, 99 %: {spread}"
+    tails = 2 * special.ndtr(-np.abs(scores))
     for level in _TAILS:
-        yield _rate(f"|z| beyond its {level:g} level", int(np.sum(2 * special.ndtr(-np.abs(scores)) < level)), len(scores))
+        yield _rate(f"|z| beyond its {level:g} level", int(np.sum(tails < level)), len(scores))
     for level in _TAILS:
         yield _rate(f"fit probability below {level:g}", int(np.sum(fits < level)), len(fits))
+
+
+def _named(result: Calibration) -> Iterator[str]:
+    """What went wrong, by name."""
+    for name, times in result.named.most_common():
+        last = f" (the last: {result.reasons[name]})" if name in result.reasons else ""
+        yield f"  {times} of {result.runs}: {name}{last}"
 
 
 def _rate(name: str, events: int, trials: int) -> str:

@@ -86,7 +86,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict on one test (one point of a claim) or on a whole claim, with its numbers, its reason and the way out."""
+    """The verdict on one test (one point of a claim) or on a whole claim: its numbers, its reason, and the way out."""
 
     verdict: str
     reason: str
@@ -201,7 +201,7 @@ def _smooth_variances(sizes: Array, variances: Array, degrees: Array) -> Array:
     design = np.stack([np.ones_like(sizes), np.log(sizes)], axis=1)
     root = np.sqrt(degrees)
     slope, *_ = np.linalg.lstsq(root[:, None] * design, root * np.log(variances), rcond=None)
-    return np.exp(design @ slope)
+    return np.asarray(np.exp(design @ slope))
 
 
 # -- limits ---------------------------------------------------------------------------------------------------
@@ -212,7 +212,11 @@ def _powers(sizes: Array, rate: float, next_rate: float) -> Array:
 
 
 def fit_limit(
-    samples: Mapping[int, Array], rate: float, next_rate: float, levels: Levels, rates: tuple[float, float] | None = None
+    samples: Mapping[int, Array],
+    rate: float,
+    next_rate: float,
+    levels: Levels,
+    rates: tuple[float, float] | None = None,
 ) -> Fit:
     """Fit E r(N) = L + b N^(−rate) + c N^(−next) to the residuals at each size.
 
@@ -345,7 +349,7 @@ def _judge_extrapolation(
     order: bool,
 ) -> Judgement:
     kept, left_out = usable(samples)
-    base = Judgement(UNRESOLVED, "", resolution=resolution, **_plan(kept, left_out))
+    base = _undecided(kept, left_out, resolution)
     obstacle = unfit(kept, left_out)
     if obstacle:
         return replace(base, reason=obstacle[0], remedy=obstacle[1])
@@ -353,15 +357,15 @@ def _judge_extrapolation(
     judged = tuple(
         _judge_rival(name, usable(values)[0], rate, next_rate, levels, rates, order) for name, values in rivals.items()
     )
-    base = replace(
-        base, limit=fit.limit, se=fit.se, z=fit.z, half_width=fit.half_width, fit=fit, rivals=judged
-    )
+    base = replace(base, limit=fit.limit, se=fit.se, z=fit.z, half_width=fit.half_width, fit=fit, rivals=judged)
     return _order_verdict(base, fit, levels) if order else _limit_verdict(base, fit, levels)
 
 
-def _plan(kept: Mapping[int, Array], left_out: Mapping[int, int]) -> dict[str, object]:
+def _undecided(kept: Mapping[int, Array], left_out: Mapping[int, int], resolution: float) -> Judgement:
+    """A judgement that knows its plan and nothing else yet."""
     sizes = tuple(sorted(kept))
-    return {"sizes": sizes, "replicates": tuple(len(kept[size]) for size in sizes), "left_out": dict(left_out)}
+    counts = tuple(len(kept[size]) for size in sizes)
+    return Judgement(UNRESOLVED, "", resolution=resolution, sizes=sizes, replicates=counts, left_out=dict(left_out))
 
 
 def _judge_rival(
@@ -432,7 +436,9 @@ def _with_rivals(base: Judgement, reason: str, levels: Levels) -> Judgement:
     if survivors:
         weakest = min(abs(rival.z or 0.0) for rival in survivors)
         names = ", ".join(rival.name for rival in survivors)
-        return replace(base, reason=f"not refuted: {names}", remedy=_replicates_for(weakest, levels, "a stronger rival"))
+        return replace(
+            base, reason=f"not refuted: {names}", remedy=_replicates_for(weakest, levels, "a stronger rival")
+        )
     return replace(base, verdict=SUPPORTED, reason=reason)
 
 
@@ -465,7 +471,9 @@ def log_statistic(values: Array, statistic: str) -> tuple[float, float]:
     return float(corrected), float((count - 1) / count * np.sum((logs - logs.mean()) ** 2))
 
 
-def fit_exponent(samples: Mapping[int, Array], statistic: str, next_rate: float, predicted: float, levels: Levels) -> Fit:
+def fit_exponent(
+    samples: Mapping[int, Array], statistic: str, next_rate: float, predicted: float, levels: Levels
+) -> Fit:
     """Fit log statistic = log A − e log N + c N^(−next); `limit` of the result is e − predicted."""
     sizes = np.array(sorted(samples), dtype=float)
     logs, variances = np.array([log_statistic(samples[int(size)], statistic) for size in sizes]).T
@@ -486,9 +494,9 @@ def judge_exponent(
     levels: Levels,
     rivals: Mapping[str, tuple[Mapping[int, Array], float]] | None = None,
 ) -> Judgement:
-    """Does the statistic of the left side fall as N^(−predicted)? A rival is (its left side's samples, its exponent)."""
+    """Does the statistic of the left side fall as N^(−predicted)? A rival is (samples of its left side, exponent)."""
     kept, left_out = usable(samples)
-    base = Judgement(UNRESOLVED, "", resolution=resolution, **_plan(kept, left_out))
+    base = _undecided(kept, left_out, resolution)
     obstacle = unfit(kept, left_out) or _unclear_mean(kept, statistic)
     if obstacle:
         return replace(base, reason=obstacle[0], remedy=obstacle[1])
@@ -501,9 +509,7 @@ def judge_exponent(
             continue
         other = fit_exponent(theirs, statistic, next_rate, exponent, levels)
         judged.append(Rival(name, other.z, abs(other.z) > levels.bound, _power(abs(other.z), levels), other))
-    base = replace(
-        base, limit=fit.limit, se=fit.se, z=fit.z, half_width=fit.half_width, fit=fit, rivals=tuple(judged)
-    )
+    base = replace(base, limit=fit.limit, se=fit.se, z=fit.z, half_width=fit.half_width, fit=fit, rivals=tuple(judged))
     return _limit_verdict(base, fit, levels)
 
 
@@ -578,4 +584,3 @@ def combine(parts: Sequence[Judgement]) -> Judgement:
 
 def _strongest(same: Sequence[Rival]) -> Rival:
     return max(same, key=lambda rival: (rival.refuted, abs(rival.z or 0.0)))
-

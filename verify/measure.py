@@ -55,7 +55,10 @@ def points_of(claim: Claim) -> tuple[Point, ...]:
     for index, value in enumerate(map(exact, values)):
         label = f"{symbol.name} = {value}"
         if value.is_real is False:
-            points += [Point(f"{label}, real part", value, index), Point(f"{label}, imaginary part", value, index, True)]
+            points += [
+                Point(f"{label}, real part", value, index),
+                Point(f"{label}, imaginary part", value, index, True),
+            ]
         else:
             points.append(Point(label, value, index))
     return tuple(points)
@@ -193,7 +196,9 @@ class _Reader:
     def compile(self, side: Any) -> _Expression:
         expression = _sums_done(self._resolve(self._at_point(side), frozenset(), inside=False))
         if expression.has(sp.nan, sp.zoo, sp.oo):
-            raise MeasureError(f"claim {self.claim.id}{self._where()}: {side} is {expression} at the experiment's parameters")
+            raise MeasureError(
+                f"claim {self.claim.id}{self._where()}: {side} is {expression} at the experiment's parameters"
+            )
         unknown = sorted({str(node.func) for node in expression.atoms(AppliedUndef)})
         if unknown:
             raise MeasureError(f"claim {self.claim.id}: no draw measures the function {', '.join(unknown)}")
@@ -233,8 +238,8 @@ class _Reader:
         if symbol.name in self.parameters:
             return self.parameters[symbol.name]
         raise MeasureError(
-            f"claim {self.claim.id}: nothing stands for {symbol.name}; give it in `reads`, as the quantity's definition, "
-            f"as an observable of the model (columns: {', '.join(sorted(self.columns))}) "
+            f"claim {self.claim.id}: nothing stands for {symbol.name}; give it in `reads`, as the quantity's "
+            f"definition, as an observable of the model (columns: {', '.join(sorted(self.columns))}) "
             f"or as a parameter ({', '.join(sorted(self.parameters))})"
         )
 
@@ -346,8 +351,8 @@ class Measurement:
         worst = float(np.max(np.abs(values.imag) / np.maximum(scale, 1e-300), initial=0.0))
         if real_point and worst > _ROUNDING:
             raise MeasureError(
-                f"claim {self.claim.id}{_of(rival)}{_at(point)}: complex value (imaginary part {worst:.2g} of the modulus) "
-                "of a statement that must be real there; choose the branch on the law"
+                f"claim {self.claim.id}{_of(rival)}{_at(point)}: complex value (imaginary part {worst:.2g} of the "
+                "modulus) of a statement that must be real there; choose the branch on the law"
             )
         return np.asarray(values.real, float)
 

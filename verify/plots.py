@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from derivations.core import Exact, Exponent
 from verify.judge import Fit, Judgement, Rival, log_statistic, usable
 from verify.run import PointResult, Result, expected_text
 
@@ -32,7 +33,7 @@ def write_plots(results: tuple[Result, ...], directory: Path) -> int:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.0), dpi=90)
-    canvas = FigureCanvasAgg(figure)
+    canvas: Any = FigureCanvasAgg(figure)
     for result in drawable:
         figure.clear()
         axes = figure.add_axes((0.14, 0.14, 0.82, 0.74))
@@ -44,15 +45,15 @@ def write_plots(results: tuple[Result, ...], directory: Path) -> int:
 def _draw(axes: Any, result: Result) -> None:
     claim = result.entry.claim
     part = result.shown or result.points[0]
-    kind = claim.hypothesis.kind
+    hypothesis = claim.hypothesis
     where = f" at {part.point.label}" if part.point.label else ""
     axes.set_title(
         f"{claim.id}{where}\n{result.judgement.verdict}, expected {expected_text(claim)}", fontsize=9, loc="left"
     )
-    if kind == "exact":
+    if isinstance(hypothesis, Exact):
         _draw_exact(axes, part)
-    elif kind == "exponent":
-        _draw_exponent(axes, part, claim.hypothesis.statistic)
+    elif isinstance(hypothesis, Exponent):
+        _draw_exponent(axes, part, hypothesis.statistic)
     else:
         _draw_limit(axes, part)
     axes.tick_params(labelsize=8)
@@ -73,7 +74,13 @@ def _draw_limit(axes: Any, part: PointResult) -> None:
         _draw_means(axes, part.rivals[rival.name], rate, rival.fit, colour, rival.name)
     if fit:
         axes.errorbar(
-            [0.0], [fit.limit], yerr=[part.judgement.half_width], color="tab:blue", fmt="s", markersize=4, capsize=4,
+            [0.0],
+            [fit.limit],
+            yerr=[part.judgement.half_width],
+            color="tab:blue",
+            fmt="s",
+            markersize=4,
+            capsize=4,
             label="limit, family-wise error",
         )
     axes.set_xlabel(f"N^(−{rate:.3g})", fontsize=9)  # plain text: typesetting mathematics costs half of the time

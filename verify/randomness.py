@@ -69,7 +69,7 @@ class Outcome:
 
 def draw(batch: Batch) -> Outcome:
     """Run the sampler for each replicate of the batch; an exception stops the batch and is told with its place."""
-    rows = []
+    rows: list[tuple[int, bytes, float]] = []
     for replicate in batch.replicates:
         try:
             sampler = import_sampler(batch.recipe.module, batch.recipe.model)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from derivations.core import Claim
+from derivations.core import Claim, Exact, Exponent, Order
 from derivations.core.render import text
 from verify.judge import REFUTED, SUPPORTED, Judgement, Levels
 from verify.run import Registry, Report, Result, expected_text
@@ -33,7 +33,8 @@ def _duration(seconds: float) -> str:
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
-    return f"{whole // 60} min {whole % 60:02d} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def _jsonable(value: float | None) -> float | None:
@@ -170,9 +171,9 @@ def _numbers(judgement: Judgement) -> dict[str, Any]:
 def rates_of(claim: Claim) -> tuple[float, ...]:
     """The exponents of N that the claim declares: (rate, next), (next,) for an exponent, none for an exact claim."""
     hypothesis = claim.hypothesis
-    if hypothesis.kind == "exact":
+    if isinstance(hypothesis, Exact):
         return ()
-    if hypothesis.kind == "exponent":
+    if isinstance(hypothesis, Exponent):
         return (float(hypothesis.next),)
     return (float(hypothesis.rate), float(hypothesis.next))
 
@@ -180,7 +181,8 @@ def rates_of(claim: Claim) -> tuple[float, ...]:
 def write_json(report: Report, path: Path) -> None:
     """Write verdicts.json, whole or not at all."""
     draft = path.with_name(path.name + ".part")
-    draft.write_text(json.dumps(verdicts(report), indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
+    content = json.dumps(verdicts(report), indent=1, allow_nan=False, ensure_ascii=False)
+    draft.write_text(content + "\n", encoding="utf-8")
     draft.replace(path)
 
 
@@ -283,7 +285,8 @@ def _totals(report: Report) -> str:
     judged = [result for result in report.results if result.judged]
     expected = sum(result.as_expected for result in judged)
     look = f", look {report.look}" if report.tier == "full" else ""
-    words = f"{expected} of {len(judged)} claims have their expected verdict (tier {report.tier}{look}, seed {report.seed})"
+    where = f"tier {report.tier}{look}, seed {report.seed}"
+    words = f"{expected} of {len(judged)} claims have their expected verdict ({where})"
     later = len(report.results) - len(judged)
     if later:
         words += f"; {later} need a higher tier"
@@ -346,16 +349,17 @@ def _experiment_lines(claim: Claim) -> Iterator[str]:
 def hypothesis_text(claim: Claim) -> str:
     """What the draws must show, in words."""
     hypothesis = claim.hypothesis
-    if hypothesis.kind == "exact":
+    if isinstance(hypothesis, Exact):
         return f"hypothesis: both sides agree in every draw, up to {hypothesis.tolerance:g}"
-    unit = " of the right side" if getattr(hypothesis, "relative", False) else ""
-    if hypothesis.kind == "exponent":
+    if isinstance(hypothesis, Exponent):
         return (
             f"hypothesis: the {hypothesis.statistic} of the left side falls as N^(-right side), with a correction "
             f"1 + c N^(-{hypothesis.next}); the exponent must be known to {hypothesis.resolution:g}"
         )
-    goal = "tends to 0" if hypothesis.kind == "limit" else "has a positive limit"
-    rate = f"rate in [{hypothesis.rates[0]}, {hypothesis.rates[1]}]" if hypothesis.rates else f"rate = {hypothesis.rate}"
+    unit = " of the right side" if hypothesis.relative else ""
+    goal = "has a positive limit" if isinstance(hypothesis, Order) else "tends to 0"
+    rates = hypothesis.rates
+    rate = f"rate in [{rates[0]}, {rates[1]}]" if rates else f"rate = {hypothesis.rate}"
     return (
         f"hypothesis: left - right {goal}: L + b N^(-rate) + c N^(-{hypothesis.next}), {rate}; "
         f"L must be known to {hypothesis.resolution:g}{unit}"
@@ -374,7 +378,8 @@ def _number_lines(result: Result, levels: Levels) -> Iterator[str]:
     if result.points and judgement.fit is not None:
         yield f"  {bound}; a fit is unacceptable below probability {levels.fit:.1g}"
     for rival in judgement.rivals:
-        score = "" if rival.z is None else f" (z = {rival.z:+.1f}, refuted again in {100 * rival.power:.3g} % of repetitions)"
+        again = f"refuted again in {100 * rival.power:.3g} % of repetitions"
+        score = "" if rival.z is None else f" (z = {rival.z:+.1f}, {again})"
         yield f"  rival {rival.name!r}: {'refuted' if rival.refuted else 'NOT refuted'}{score}"
 
 

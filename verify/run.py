@@ -61,7 +61,10 @@ class Registry:
 
     @classmethod
     def of(cls, chapters: Iterable[Chapter] | None = None) -> Registry:
-        """The registry of the given chapters (default: all that are found). Raises ValueError on a repeated claim id."""
+        """The registry of the given chapters (default: all that are found).
+
+        Raises ValueError on a repeated claim id.
+        """
         chapters = tuple(load_chapters() if chapters is None else chapters)
         entries = tuple(Entry(chapter.name, claim) for chapter in chapters for claim in chapter.claims)
         ids = [entry.claim.id for entry in entries]
@@ -105,7 +108,9 @@ def recipe_of(experiment: Experiment) -> Recipe:
     values = {quantity.name: exact(value) for quantity, value in experiment.parameters.items()}
     for name, value in values.items():
         if not (value.is_number and value.is_real and value.is_finite):
-            raise ValueError(f"experiment {experiment.name}: parameter {name} must be a finite real number, got {value}")
+            raise ValueError(
+                f"experiment {experiment.name}: parameter {name} must be a finite real number, got {value}"
+            )
     written = {name: str(value) for name, value in values.items()}
     options = {name: _plain(value, experiment.name, name) for name, value in experiment.options.items()}
     key = experiment_key(experiment.model.name, written, _as_written(dict(experiment.options), experiment.name))
@@ -392,7 +397,9 @@ class Result:
         return next((p for p in self.points if p.judgement.fit is self.judgement.fit), None)
 
 
-def judge_claim(claim: Claim, draws: Mapping[int, Columns], levels: Levels) -> tuple[Judgement, tuple[PointResult, ...]]:
+def judge_claim(
+    claim: Claim, draws: Mapping[int, Columns], levels: Levels
+) -> tuple[Judgement, tuple[PointResult, ...]]:
     """Measure and judge a claim on columns of draws at each size.
 
     Raises MeasureError if it cannot be evaluated.
@@ -419,7 +426,9 @@ def _judge_point(
     samples = _residuals(sides)
     rivals = {name: _residuals(other) for name, other in others.items()}
     if isinstance(hypothesis, Exact):
-        return PointResult(point, judge.judge_exact(samples, tolerance=hypothesis.tolerance, rivals=rivals), samples, rivals)
+        return PointResult(
+            point, judge.judge_exact(samples, tolerance=hypothesis.tolerance, rivals=rivals), samples, rivals
+        )
     largest = max(sides)
     scale = float(np.mean(np.abs(sides[largest].right))) if hypothesis.relative else 1.0
     bounds = None if hypothesis.rates is None else (float(hypothesis.rates[0]), float(hypothesis.rates[1]))

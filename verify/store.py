@@ -102,12 +102,16 @@ class DrawStore:
                 self._connection.execute(_SCHEMA)
                 self._connection.execute(f"PRAGMA user_version={_VERSION}")
         except sqlite3.Error as error:
-            raise StoreError(f"{path} cannot be used as a draws file ({error}); move it away or choose another --out") from error
+            raise StoreError(
+                f"{path} cannot be used as a draws file ({error}); move it away or choose another --out"
+            ) from error
 
     def __enter__(self) -> DrawStore:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:

@@ -84,7 +84,8 @@ def source_hash(model_name: str) -> str:
 
 
 def _file_of(module: str) -> Path:
-    path = getattr(importlib.import_module(module) if module not in sys.modules else sys.modules[module], "__file__", None)
+    loaded = sys.modules.get(module) or importlib.import_module(module)
+    path = getattr(loaded, "__file__", None)
     if path is None:
         raise ValueError(f"module {module} of a sampler has no source file; write samplers in files")
     return Path(path)
@@ -96,9 +97,8 @@ def _imported_samplers(tree: ast.Module) -> set[str]:
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name.removeprefix(f"{__name__}.") for alias in node.names if alias.name.startswith(__name__)}
+            found |= {alias.name.removeprefix(f"{__name__}.") for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(__name__):
             base = (node.module or "").removeprefix(__name__).removeprefix(".")
             found |= {base} if base else {alias.name for alias in node.names}
     return {f"{__name__}.{name}" for name in found & own}
-
