@@ -35,27 +35,43 @@ from derivations.wishart_product import delta, gamma
 T = parameter("T", "sequence length", S.Naturals, (8, 16))
 L = parameter("L", "number of positions whose signs are correlated (the block)", S.Naturals, (2, 5))
 M = parameter("M", "number of positions before the block: 0 for a prefix, T − L for a suffix", S.Naturals0, (0, 3))
-r = parameter("r", "correlation of the signs of two positions of the block", Interval(0, 1), (Rational(1, 10), Rational(9, 10)))
+r = parameter(
+    "r", "correlation of the signs of two positions of the block", Interval(0, 1), (Rational(1, 10), Rational(9, 10))
+)
 tau = parameter("tau", "score scale: scores are τ⟨x_i, x_j⟩/d", S.Reals, (-2, 2))
 t = variable("t", "position in the sequence, from 1", S.Naturals, (1, 7))
 s = variable("s", "another position in the sequence", S.Naturals, (1, 7))
 i = variable("i", "position that attends (a row of the attention matrix)", S.Naturals, (2, 7))
 j = variable("j", "position that is attended to (a column)", S.Naturals, (1, 7))
-ell = variable("ell", "correlated fraction L/T of a long sequence", Interval(0, 1), (Rational(1, 10), Rational(9, 10)), notation=r"\ell")
+ell = variable(
+    "ell",
+    "correlated fraction L/T of a long sequence",
+    Interval(0, 1),
+    (Rational(1, 10), Rational(9, 10)),
+    notation=r"\ell",
+)
 
 block_sum = variable(
     "block_sum", "sum of the weights over the block", S.Reals, (Rational(1, 10), Rational(4, 5)), notation="A"
 )
 block_squares = variable(
-    "block_squares", "sum of the squared weights over the block", Interval(0, oo), (Rational(1, 50), Rational(1, 5)), notation="B"
+    "block_squares",
+    "sum of the squared weights over the block",
+    Interval(0, oo),
+    (Rational(1, 50), Rational(1, 5)),
+    notation="B",
 )
-partial_sum = variable("partial_sum", "sum of (T−1) w_t over t ≤ L, strict mask", Interval(0, oo), notation=r"\Sigma_1(L)")
+partial_sum = variable(
+    "partial_sum", "sum of (T−1) w_t over t ≤ L, strict mask", Interval(0, oo), notation=r"\Sigma_1(L)"
+)
 partial_squares = variable(
     "partial_squares", "sum of (T−1)² w_t² over t ≤ L, strict mask", Interval(0, oo), notation=r"\Sigma_2(L)"
 )
 weight = measured("weight", "weight of position t in the pooled vector, as d → ∞", notation="w_t")
 row_weight = variable("row_weight", "attention that position i pays to position j, as d → ∞", notation="A_{ij}")
-sign_correlation = variable("sign_correlation", "correlation E ξ_s ξ_t of the signs of two positions", notation="R_{st}")
+sign_correlation = variable(
+    "sign_correlation", "correlation E ξ_s ξ_t of the signs of two positions", notation="R_{st}"
+)
 snr = measured("snr", "signal-to-noise ratio α/κ of pooled weights", notation=r"\alpha/\kappa")
 best_snr = measured("best_snr", "largest signal-to-noise ratio over all weights", notation=r"\max_w \alpha/\kappa")
 lead = variable(
@@ -63,12 +79,18 @@ lead = variable(
 )
 deficit = variable("deficit", "mean minus weighted signal-to-noise ratio, per unit of r", notation=r"\Delta_w")
 
-signal_eigenvalue = measured("signal_eigenvalue", "eigenvalue of S, not divided by κ, of the signal outlier", notation=r"\lambda_a")
+signal_eigenvalue = measured(
+    "signal_eigenvalue", "eigenvalue of S, not divided by κ, of the signal outlier", notation=r"\lambda_a"
+)
 vocabulary_eigenvalue = measured(
     "vocabulary_eigenvalue", "eigenvalue of S, not divided by κ, of the vocabulary-mean outlier", notation=r"\lambda_b"
 )
 overlap_optimal, overlap_causal, overlap_mean = (
-    observable(f"overlap_{name}", f"squared overlap of the leading eigenvector with the signal, {name} weights", notation=rf"q_{{\mathrm{{{name}}}}}")
+    observable(
+        f"overlap_{name}",
+        f"squared overlap of the leading eigenvector with the signal, {name} weights",
+        notation=rf"q_{{\mathrm{{{name}}}}}",
+    )
     for name in ("optimal", "causal", "mean")
 )
 
@@ -87,7 +109,10 @@ def _signal_to_noise():
     w, correlation = weight_vector, correlation_matrix
     strength = sp.Sum(_w(s) * _w(t) * _R(s, t), (s, 1, T), (t, 1, T))
     yield "variance of the coefficient Σ w_t ξ_t of μ, with R = E ξξᵀ and E ξ = 0", Eq(alpha, strength)
-    yield "variance of the noise Σ w_t z_t in any direction: the tokens are independent", Eq(kappa, sp.Sum(_w(t) ** 2, (t, 1, T)))
+    yield (
+        "variance of the noise Σ w_t z_t in any direction: the tokens are independent",
+        Eq(kappa, sp.Sum(_w(t) ** 2, (t, 1, T))),
+    )
     yield "as matrices (a number is its own trace)", Eq(alpha, sp.Trace(w.T * correlation * w), evaluate=False)
     yield "their ratio", Eq(snr, sp.Trace(w.T * correlation * w) / sp.Trace(w.T * w), evaluate=False)
 
@@ -118,7 +143,11 @@ def _signal_to_noise_checks():
                     pooled = shared * (first * weights[0] + second * weights[1]) + free * weights[2]
                     second_moment += chance * pooled**2
     enumerated = second_moment / sum(value**2 for value in weights)
-    yield "average over all signs of the prefix model, T = 3, L = 2", _ratio(weights, _block_matrix(3, 0, 2)), enumerated
+    yield (
+        "average over all signs of the prefix model, T = 3, L = 2",
+        _ratio(weights, _block_matrix(3, 0, 2)),
+        enumerated,
+    )
     scaled = tuple(7 * value for value in weights)
     yield "the scale of w drops out", _ratio(scaled, _block_matrix(3, 0, 2)), _ratio(weights, _block_matrix(3, 0, 2))
 
@@ -138,14 +167,18 @@ _k, _p = sp.Symbol("k", integer=True), sp.Symbol("p", integer=True)
 def _optimal():
     yield "signal-to-noise ratio", signal_to_noise.statement
     v = sp.Function("v")
-    yield "spectral theorem: R = Σ λ_k v_k v_kᵀ, orthonormal v_k, λ_1 the largest; coordinates of w", Eq(
-        _w(t), sp.Sum(_c[_k] * v(_k, t), (_k, 1, T))
+    yield (
+        "spectral theorem: R = Σ λ_k v_k v_kᵀ, orthonormal v_k, λ_1 the largest; coordinates of w",
+        Eq(_w(t), sp.Sum(_c[_k] * v(_k, t), (_k, 1, T))),
     )
     noise = sp.Sum(_c[_k] ** 2, (_k, 1, T))
     yield "in these coordinates (a Rayleigh quotient)", Eq(snr, sp.Sum(_lambda[_k] * _c[_k] ** 2, (_k, 1, T)) / noise)
     yield "its derivative along v_p", Eq(sp.Derivative(snr, _c[_p]), 2 * _c[_p] * (_lambda[_p] - snr) / noise)
     w, correlation = weight_vector, correlation_matrix
-    yield "stationary iff c_p = 0 or λ_p = α/κ for every p: w is an eigenvector", Eq(correlation * w, snr * w, evaluate=False)
+    yield (
+        "stationary iff c_p = 0 or λ_p = α/κ for every p: w is an eigenvector",
+        Eq(correlation * w, snr * w, evaluate=False),
+    )
     gap = sp.Sum((_lambda[1] - _lambda[_k]) * _c[_k] ** 2, (_k, 1, T))
     yield (
         "subtract from λ_1: no term of the sum is negative, and all vanish iff w lies in the top eigenspace (all of it, if degenerate)",
@@ -156,7 +189,10 @@ def _optimal():
 def _in_eigenbasis(pairs: Any, weights: Any) -> Any:
     """The statement of `optimal` for an explicit eigenbasis (pairs of eigenvalue and unit vector)."""
     values = {_lambda[index]: value for index, (value, _) in enumerate(pairs, 1)}
-    coordinates = {_c[index]: sum(a * b for a, b in zip(vector, weights, strict=True)) for index, (_, vector) in enumerate(pairs, 1)}
+    coordinates = {
+        _c[index]: sum(a * b for a, b in zip(vector, weights, strict=True))
+        for index, (_, vector) in enumerate(pairs, 1)
+    }
     return optimal.right.subs(T, len(pairs)).doit().subs({**values, **coordinates})
 
 
@@ -185,14 +221,18 @@ optimal = Law(
 def _block_correlation():
     shared, private = sp.Function("sigma"), sp.Function("eta")
     common = sp.Symbol("sigma")
-    yield "signs of the block: a fair common sign times private ones with P(η = 1) = (1 + √r)/2", Eq(_xi(t), common * private(t))
+    yield (
+        "signs of the block: a fair common sign times private ones with P(η = 1) = (1 + √r)/2",
+        Eq(_xi(t), common * private(t)),
+    )
     mean = (1 + sp.sqrt(r)) / 2 - (1 - sp.sqrt(r)) / 2
     expectation = sp.Function("E")
     yield "mean of a private sign", Eq(expectation(private(t)), mean)
     yield "independence: for s ≠ t in the block", Eq(expectation(_xi(s) * _xi(t)), sp.expand(mean**2))
     inside = sp.And(M < s, s <= M + L, M < t, t <= M + L)
-    yield "σ² = η² = 1 on the diagonal; fair independent signs outside the block", Eq(
-        sign_correlation, sp.Piecewise((1, Eq(s, t)), (sp.expand(mean**2), inside), (0, True))
+    yield (
+        "σ² = η² = 1 on the diagonal; fair independent signs outside the block",
+        Eq(sign_correlation, sp.Piecewise((1, Eq(s, t)), (sp.expand(mean**2), inside), (0, True))),
     )
     del shared
 
@@ -218,8 +258,9 @@ def _block_snr():
     within = sp.Sum(_w(s), (s, M + 1, M + L)) ** 2 - sp.Sum(_w(s) ** 2, (s, M + 1, M + L))
     yield "diagonal and off-diagonal part of wᵀRw", Eq(alpha, kappa + r * within)
     yield "sum and sum of squares over the block", Eq(alpha, kappa + r * (block_sum**2 - block_squares))
-    yield "divide by κ: every order between weights is the same for all r > 0", Eq(
-        snr, 1 + r * (block_sum**2 - block_squares) / kappa
+    yield (
+        "divide by κ: every order between weights is the same for all r > 0",
+        Eq(snr, 1 + r * (block_sum**2 - block_squares) / kappa),
     )
 
 
@@ -256,12 +297,16 @@ block_snr = Law(
 def _block_best():
     yield "the correlation matrix", block_correlation.statement
     unit, block, matrix = sp.Function("e"), sp.Symbol("1_B"), sp.Symbol("R")
-    yield "differences of two positions s, t of the block: L − 1 eigenvectors", Eq(
-        matrix * (unit(s) - unit(t)), (1 - r) * (unit(s) - unit(t)), evaluate=False
+    yield (
+        "differences of two positions s, t of the block: L − 1 eigenvectors",
+        Eq(matrix * (unit(s) - unit(t)), (1 - r) * (unit(s) - unit(t)), evaluate=False),
     )
     yield "a position t outside the block: T − L eigenvectors", Eq(matrix * unit(t), 1 * unit(t), evaluate=False)
     top = 1 + (L - 1) * r
-    yield "the block's indicator: one eigenvector, which completes the basis", Eq(matrix * block, top * block, evaluate=False)
+    yield (
+        "the block's indicator: one eigenvector, which completes the basis",
+        Eq(matrix * block, top * block, evaluate=False),
+    )
     yield "for r > 0 and L ≥ 2 it is the largest, and simple", sp.Gt(top, sp.Max(1, 1 - r), evaluate=False)
     yield "the largest eigenvalue is the best ratio (optimal weights)", Eq(best_snr, top)
     _ = optimal.statement
@@ -303,7 +348,11 @@ def _block_weights_checks():
     for length, start, size in ((5, 0, 3), (7, 3, 4)):
         weights = _explicit(block_weights, length, M=start, L=size)
         best = block_best.right.subs(L, size)
-        yield f"they reach the best ratio, T = {length}, M = {start}, L = {size}", _at_weights(block_snr, weights, start, size), best
+        yield (
+            f"they reach the best ratio, T = {length}, M = {start}, L = {size}",
+            _at_weights(block_snr, weights, start, size),
+            best,
+        )
         yield f"unit norm, L = {size}", sum(value**2 for value in weights), Integer(1)
 
 
@@ -334,15 +383,24 @@ def _mean_snr():
     yield "signal-to-noise ratio in the block model", block_snr.statement
     each = mean_weights.right
     yield "uniform weights", mean_weights.statement
-    yield "A = L/T, B = L/T², κ = 1/T, wherever the block stands", Eq(
-        snr, sp.factor(block_snr.right.subs({block_sum: L * each, block_squares: L * each**2, kappa: T * each**2}) - 1) + 1
+    yield (
+        "A = L/T, B = L/T², κ = 1/T, wherever the block stands",
+        Eq(
+            snr,
+            sp.factor(block_snr.right.subs({block_sum: L * each, block_squares: L * each**2, kappa: T * each**2}) - 1)
+            + 1,
+        ),
     )
 
 
 def _mean_snr_checks():
     for length, start, size in ((4, 1, 3), (5, 0, 2)):
         direct = _ratio(_explicit(mean_weights, length), _block_matrix(length, start, size))
-        yield f"quadratic form at T = {length}, M = {start}, L = {size}", mean_snr.right.subs({T: length, L: size}), direct
+        yield (
+            f"quadratic form at T = {length}, M = {start}, L = {size}",
+            mean_snr.right.subs({T: length, L: size}),
+            direct,
+        )
 
 
 mean_snr = Law(
@@ -374,8 +432,9 @@ def _inclusive_row():
     yield from _score_limit()
     denominator = sp.Sum(sp.exp(_score(i, s)), (s, 1, i))
     yield "softmax over the positions j ≤ i", Eq(row_weight, sp.exp(_score(i, j)) / denominator)
-    yield "continuity of the softmax: one score τ, i − 1 scores 0", Eq(
-        row_weight, sp.exp(tau * sp.KroneckerDelta(i, j)) / (i - 1 + sp.exp(tau))
+    yield (
+        "continuity of the softmax: one score τ, i − 1 scores 0",
+        Eq(row_weight, sp.exp(tau * sp.KroneckerDelta(i, j)) / (i - 1 + sp.exp(tau))),
     )
 
 
@@ -399,7 +458,10 @@ inclusive_row = Law(
 def _strict_row():
     yield from _score_limit()
     denominator = sp.Sum(sp.exp(_score(i, s)), (s, 1, i - 1))
-    yield "softmax over the positions j < i, which exist from i = 2 on", Eq(row_weight, sp.exp(_score(i, j)) / denominator)
+    yield (
+        "softmax over the positions j < i, which exist from i = 2 on",
+        Eq(row_weight, sp.exp(_score(i, j)) / denominator),
+    )
     yield "every admitted score is off the diagonal and tends to 0, whatever τ", Eq(row_weight, 1 / (i - 1))
 
 
@@ -423,8 +485,9 @@ strict_row = Law(
 
 def _strict_weights():
     yield "one row", strict_row.statement
-    yield "mean over the T − 1 rows: position t occurs in the rows i > t", Eq(
-        weight, sp.Sum(strict_row.right, (i, t + 1, T)) / (T - 1)
+    yield (
+        "mean over the T − 1 rows: position t occurs in the rows i > t",
+        Eq(weight, sp.Sum(strict_row.right, (i, t + 1, T)) / (T - 1)),
     )
     yield "definition of the harmonic numbers", Eq(weight, (_H(T - 1) - _H(t - 1)) / (T - 1))
 
@@ -435,7 +498,9 @@ def _strict_weights_checks():
         yield f"they sum to 1, T = {length}", sum(weights), Integer(1)
         yield f"the last position is never attended to, T = {length}", weights[-1], Integer(0)
         for position in (1, length - 1):
-            rows = sum((strict_row.right.subs(i, row) for row in range(position + 1, length + 1)), Integer(0)) / (length - 1)
+            rows = sum((strict_row.right.subs(i, row) for row in range(position + 1, length + 1)), Integer(0)) / (
+                length - 1
+            )
             yield f"sum over the rows, T = {length}, t = {position}", weights[position - 1], rows
 
 
@@ -453,8 +518,9 @@ def _inclusive_weights():
     yield "one row", inclusive_row.statement
     own = inclusive_row.right.subs(sp.KroneckerDelta(i, j), 1).subs(i, t)
     other = inclusive_row.right.subs(sp.KroneckerDelta(i, j), 0)
-    yield "mean over the T rows: position t occurs in its own row and in the rows i > t", Eq(
-        weight, (own + sp.Sum(other, (i, t + 1, T))) / T
+    yield (
+        "mean over the T rows: position t occurs in its own row and in the rows i > t",
+        Eq(weight, (own + sp.Sum(other, (i, t + 1, T))) / T),
     )
     start, stop = (1 / other).subs(i, t + 1), (1 / other).subs(i, T + 1)
     yield "ψ(x + 1) − ψ(x) = 1/x telescopes", Eq(weight, (own + sp.digamma(stop) - sp.digamma(start)) / T)
@@ -466,7 +532,9 @@ def _inclusive_weights_checks():
         yield f"they sum to 1, T = {length}", sp.together(sum(weights)), Integer(1)
         flat = _explicit(inclusive_weights, length, tau=0)
         for position in sorted({1, length}):
-            rows = sum((inclusive_row.right.subs({i: row, j: position}) for row in range(position, length + 1)), Integer(0))
+            rows = sum(
+                (inclusive_row.right.subs({i: row, j: position}) for row in range(position, length + 1)), Integer(0)
+            )
             yield f"sum over the rows, T = {length}, t = {position}", weights[position - 1], rows / length
             yield f"τ = 0, T = {length}, t = {position}", flat[position - 1], (_H(length) - _H(position - 1)) / length
     vanishing = sp.Symbol("vanishing", positive=True)
@@ -520,15 +588,17 @@ partial_sum_law = Law(
 def _partial_squares():
     yield "strict weights", strict_weights.statement
     last, shorter = _H(L) - 1 / L, partial_sum_law.right.subs(L, L - 1)
-    yield "summation by parts, t (h_t² − h_{t+1}²) = h_t + h_{t+1} = 2 h_t − 1/t with h_t = (T − 1) w_t", Eq(
-        partial_squares, L * _tail(L) ** 2 + sp.Sum(2 * _tail(t) - 1 / t, (t, 1, L - 1))
+    yield (
+        "summation by parts, t (h_t² − h_{t+1}²) = h_t + h_{t+1} = 2 h_t − 1/t with h_t = (T − 1) w_t",
+        Eq(partial_squares, L * _tail(L) ** 2 + sp.Sum(2 * _tail(t) - 1 / t, (t, 1, L - 1))),
     )
     summed = L * _tail(L) ** 2 + 2 * shorter - _H(L - 1)
     yield "the partial sums up to L − 1", Eq(partial_squares, summed)
     level = sp.Symbol("level")
     in_level = sp.expand(summed.subs(_H(L - 1), last).subs(_H(T - 1), level - 1 + _H(L)))
-    yield "H_{L−1} = H_L − 1/L, in terms of 1 + H_{T−1} − H_L", Eq(
-        partial_squares, sp.collect(in_level, L).subs(level, 1 + _H(T - 1) - _H(L))
+    yield (
+        "H_{L−1} = H_L − 1/L, in terms of 1 + H_{T−1} − H_L",
+        Eq(partial_squares, sp.collect(in_level, L).subs(level, 1 + _H(T - 1) - _H(L))),
     )
 
 
@@ -604,7 +674,10 @@ def _causal_snr():
     yield "partial sums of squares", partial_squares_law.statement
     yield "noise level", strict_noise.statement
     inside = (first.subs(L, M + L) - first.subs(L, M)) ** 2 - (second.subs(L, M + L) - second.subs(L, M))
-    yield "the block is the difference of two partial sums", Eq(snr, 1 + r * inside / ((T - 1) ** 2 * strict_noise.right))
+    yield (
+        "the block is the difference of two partial sums",
+        Eq(snr, 1 + r * inside / ((T - 1) ** 2 * strict_noise.right)),
+    )
 
 
 def _causal_snr_checks():
@@ -631,9 +704,7 @@ def _causal_prefix():
     level = sp.Symbol("level")
     in_level = sp.expand(numerator.subs(_H(T - 1), level - 1 + _H(L)))
     tidy = sp.factor(in_level.coeff(level, 2)) * level**2 + in_level.coeff(level, 0)
-    yield "in terms of 1 + H_{T−1} − H_L", Eq(
-        snr, 1 + r * tidy.subs(level, 1 + _H(T - 1) - _H(L)) / denominator
-    )
+    yield "in terms of 1 + H_{T−1} − H_L", Eq(snr, 1 + r * tidy.subs(level, 1 + _H(T - 1) - _H(L)) / denominator)
 
 
 causal_prefix = Law(
@@ -689,8 +760,9 @@ def _causal_lead():
     yield "their difference times Tκ(T − 1)²/r > 0", Eq(lead, difference)
     block = L * (L - 1)
     level = 1 + _H(T - 1) - _H(L)
-    yield "collect: positive iff causal attention beats mean pooling; r does not occur", Eq(
-        lead, block * (T * level**2 - noise) - T * (L - _H(L))
+    yield (
+        "collect: positive iff causal attention beats mean pooling; r does not occur",
+        Eq(lead, block * (T * level**2 - noise) - T * (L - _H(L))),
     )
 
 
@@ -721,7 +793,9 @@ def _continuum_lead():
     smooth = causal_lead.right.subs(L, ell * T).replace(_H, lambda order: sp.log(order))
     positive_T = sp.Symbol("T", positive=True)
     fraction = sp.Symbol("ell", positive=True)
-    return sp.limit(sp.expand_log(smooth.subs({T: positive_T, ell: fraction}) / positive_T**3), positive_T, oo).subs(fraction, ell)
+    return sp.limit(sp.expand_log(smooth.subs({T: positive_T, ell: fraction}) / positive_T**3), positive_T, oo).subs(
+        fraction, ell
+    )
 
 
 def _continuum_threshold():
@@ -798,7 +872,10 @@ def _pooled_location():
     strength = snr * norm_a
     yield "in terms of the signal-to-noise ratio", Eq(bbp.theta, strength)
     yield "sample outlier at t = θ − δ, in units of κ", bbp.sample_location_law.statement
-    yield "eigenvalue of S itself", Eq(signal_eigenvalue, kappa * bbp.sample_location_law.right.subs(bbp.shift, strength - delta))
+    yield (
+        "eigenvalue of S itself",
+        Eq(signal_eigenvalue, kappa * bbp.sample_location_law.right.subs(bbp.shift, strength - delta)),
+    )
 
 
 def _pooled_location_checks():
@@ -823,8 +900,9 @@ def _pooled_vocabulary():
     yield "vocabulary-mean spike, with the realised norm", bbp.realised_vocabulary_spike.statement
     strength = bbp.realised_vocabulary_spike.right.subs(bbp.weight_sum, 1)
     yield "weights of sum 1", Eq(bbp.theta, strength)
-    yield "eigenvalue of S itself, at t = θ − δ", Eq(
-        vocabulary_eigenvalue, kappa * bbp.sample_location_law.right.subs(bbp.shift, strength - delta)
+    yield (
+        "eigenvalue of S itself, at t = θ − δ",
+        Eq(vocabulary_eigenvalue, kappa * bbp.sample_location_law.right.subs(bbp.shift, strength - delta)),
     )
 
 
@@ -874,8 +952,9 @@ def _growth() -> Any:
 
 def _growth_steps():
     yield "overlap with the signal", pooled_overlap.statement
-    yield "it grows with t, and t = (α/κ)‖a‖² − δ with α/κ: no coefficient is negative", Eq(
-        sp.Derivative(bbp.sample_overlap, bbp.shift), _growth()
+    yield (
+        "it grows with t, and t = (α/κ)‖a‖² − δ with α/κ: no coefficient is negative",
+        Eq(sp.Derivative(bbp.sample_overlap, bbp.shift), _growth()),
     )
 
 
@@ -912,8 +991,14 @@ def _order_checks(law: Callable[[], Law], ratios: Callable[[], dict[Any, Any]], 
         single = {overlap: _overlap_at(ratio.subs(L, 1)).subs(T, length) for overlap, ratio in at.items()}
         yield "one position: all weights have ratio 1, a tie", law().left.subs(single), law().right.subs(single)
         strong = {delta: Rational(1, 2), gamma: Rational(1, 4), signal: 2, r: Rational(9, 10)}
-        several = {overlap: _overlap_at(ratio.subs({L: block, T: length})).subs(strong) for overlap, ratio in at.items()}
-        yield f"order at T = {length}, L = {block}", sp.sign(law().left.subs(several) - law().right.subs(several)), Integer(1)
+        several = {
+            overlap: _overlap_at(ratio.subs({L: block, T: length})).subs(strong) for overlap, ratio in at.items()
+        }
+        yield (
+            f"order at T = {length}, L = {block}",
+            sp.sign(law().left.subs(several) - law().right.subs(several)),
+            Integer(1),
+        )
 
     return checks
 
@@ -923,7 +1008,9 @@ optimal_first = Law(
     "Optimal weights see the signal better than causal attention",
     _optimal_first,
     source="P1, Theorem 5; derived here",
-    checks=_order_checks(lambda: optimal_first, lambda: {overlap_optimal: block_best.right, overlap_causal: causal_prefix.right}, 16, 4),
+    checks=_order_checks(
+        lambda: optimal_first, lambda: {overlap_optimal: block_best.right, overlap_causal: causal_prefix.right}, 16, 4
+    ),
     where=lambda: sp.And(L >= 2, r > 0),
 )
 causal_first = Law(
@@ -931,7 +1018,9 @@ causal_first = Law(
     "Causal attention sees an early signal better than mean pooling",
     _causal_first,
     source="P1, Section 5, with the condition that it needs; derived here",
-    checks=_order_checks(lambda: causal_first, lambda: {overlap_causal: causal_prefix.right, overlap_mean: mean_snr.right}, 16, 4),
+    checks=_order_checks(
+        lambda: causal_first, lambda: {overlap_causal: causal_prefix.right, overlap_mean: mean_snr.right}, 16, 4
+    ),
     where=lambda: sp.And(L >= 2, r > 0, causal_lead.right > 0),
 )
 mean_first = Law(
@@ -939,7 +1028,9 @@ mean_first = Law(
     "Mean pooling sees a late signal better than causal attention",
     _mean_first,
     source="derived here",
-    checks=_order_checks(lambda: mean_first, lambda: {overlap_mean: mean_snr.right, overlap_causal: causal_suffix.right}, 16, 6),
+    checks=_order_checks(
+        lambda: mean_first, lambda: {overlap_mean: mean_snr.right, overlap_causal: causal_suffix.right}, 16, 6
+    ),
     where=lambda: sp.And(L >= 2, r > 0),
 )
 

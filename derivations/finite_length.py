@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import sympy as sp
@@ -40,15 +40,24 @@ selection_moment = variable(
     notation=r"\mu_n",
 )
 spread = variable(
-    "spread", "standard deviation of the second moment of S/κ from draw to draw", Interval(0, oo), notation=r"\sigma(m_2)"
+    "spread",
+    "standard deviation of the second moment of S/κ from draw to draw",
+    Interval(0, oo),
+    notation=r"\sigma(m_2)",
 )
 
 traces = tuple(
-    observable(f"trace_{order}", f"(1/d) tr (S/κ)^{order} of the centred S", Interval(0, oo), notation=rf"\hat m_{order}")
+    observable(
+        f"trace_{order}", f"(1/d) tr (S/κ)^{order} of the centred S", Interval(0, oo), notation=rf"\hat m_{order}"
+    )
     for order in (1, 2, 3, 4)
 )
 decay = measured(
-    "decay", "exponent e of the standard deviation d^(−e) of the second moment", traces[1], Interval(0, oo), notation="e"
+    "decay",
+    "exponent e of the standard deviation d^(−e) of the second moment",
+    traces[1],
+    Interval(0, oo),
+    notation="e",
 )
 
 # Partitions ----------------------------------------------------------------------------------------------------
@@ -56,7 +65,7 @@ decay = measured(
 Partition = tuple[tuple[int, ...], ...]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _partitions(count: int) -> tuple[Partition, ...]:
     """All partitions of {0, …, count − 1} into blocks."""
     return tuple(tuple(map(tuple, blocks)) for blocks in multiset_partitions(list(range(count))))
@@ -73,10 +82,16 @@ def _crosses(blocks: Partition) -> bool:
 
 def _cumulant_sum(values: Sequence[Any], order: int) -> Any:
     """Moment of an order from free cumulants: the sum over non-crossing partitions."""
-    return sp.expand(sum(sp.Mul(*(values[len(block) - 1] for block in blocks)) for blocks in _partitions(order) if not _crosses(blocks)))
+    return sp.expand(
+        sum(
+            sp.Mul(*(values[len(block) - 1] for block in blocks))
+            for blocks in _partitions(order)
+            if not _crosses(blocks)
+        )
+    )
 
 
-@lru_cache(maxsize=None)
+@cache
 def _done(expression: Any) -> Any:
     """The expression with its sums written out; kept, because nested symbolic sums are slow."""
     return expression.doit()
@@ -121,7 +136,7 @@ def _visits(samples: Partition, tokens: Partition) -> tuple[tuple[int, ...], ...
     return tuple(visits)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _surviving_walks(order: int) -> tuple[tuple[Partition, Partition, Any], ...]:
     """The pairs of partitions whose bipartite graph is a tree, each with its contribution to the moment."""
     walks = []
@@ -160,7 +175,11 @@ def _selection_moments():
     yield (
         "on a tree every pair is used an even number of times, so centring changes nothing; distinct tokens of a sequence "
         "sit in distinct positions, e.g. two tokens used twice each",
-        Eq(sp.Sum(sp.Function("w")(t) ** 2 * sp.Function("w")(sp.Symbol("s")) ** 2, (t, 1, T), (sp.Symbol("s"), 1, T)) - _power_sum(4), slots),
+        Eq(
+            sp.Sum(sp.Function("w")(t) ** 2 * sp.Function("w")(sp.Symbol("s")) ** 2, (t, 1, T), (sp.Symbol("s"), 1, T))
+            - _power_sum(4),
+            slots,
+        ),
     )
     for order_ in (1, 2, 3):
         yield (
@@ -168,8 +187,9 @@ def _selection_moments():
             Eq(sp.Symbol(f"mu_{order_}"), _walk_moment(order_)),
         )
     crossed = sum(weight for samples, tokens_, weight in _surviving_walks(4) if _crosses(samples))
-    yield "order 4: the crossing walk n n′ n n′ needs one token for all steps", Eq(
-        sp.Symbol("mu_cross"), crossed.subs(_power_sum(4), crossing * _power_sum(2) ** 2)
+    yield (
+        "order 4: the crossing walk n n′ n n′ needs one token for all steps",
+        Eq(sp.Symbol("mu_cross"), crossed.subs(_power_sum(4), crossing * _power_sum(2) ** 2)),
     )
     yield f"order 4: all {len(_surviving_walks(4))} surviving walks", Eq(sp.Symbol("mu_4"), _walk_moment(4))
     index = sp.Symbol("j", integer=True, nonnegative=True)
@@ -195,7 +215,11 @@ def _selection_moments_checks():
         yield f"q → 0: Marchenko–Pastur by its R-transform, order {order}", gaussian, _cumulant_sum(cumulants, order)
     rate = 1 / aspect
     poisson = sum(sp.functions.combinatorial.numbers.stirling(4, index) * rate**index for index in range(1, 5))
-    yield "T = 1: M is diagonal with Poisson counts of mean 1/c", selection_moments.right.subs({n: 4, crossing: 1}).doit(), aspect**4 * poisson
+    yield (
+        "T = 1: M is diagonal with Poisson counts of mean 1/c",
+        selection_moments.right.subs({n: 4, crossing: 1}).doit(),
+        aspect**4 * poisson,
+    )
 
 
 selection_moments = Law(
@@ -242,7 +266,11 @@ def _finite_moments_checks():
         yield f"free cumulants, order {order}", _done(finite_moments.right.subs(n, order)), by_cumulants
     for order in (2, 3):
         product = finite_moments.right.subs({n: order, gamma: Rational(1, 3)}).doit()
-        yield f"the product's moment of order {order}", product, moments.right.subs({n: order, gamma: Rational(1, 3)}).doit()
+        yield (
+            f"the product's moment of order {order}",
+            product,
+            moments.right.subs({n: order, gamma: Rational(1, 3)}).doit(),
+        )
     equal = crossing_weight_at(mean_weights, 8)
     yield "equal weights: q = 1/T, so the product law returns as T → ∞", equal, Rational(1, 8)
 
@@ -289,7 +317,10 @@ def _long_crossing():
     yield "weight of the crossing walk", crossing_weight.statement
     fourth, second = (sp.Integral((-sp.log(position)) ** power, (position, 0, 1)) for power in (4, 2))
     ratio = sp.factorial(4) / sp.factorial(2) ** 2
-    yield "strict causal weights tend to −log(t/T)/T: Riemann sums", Eq(sp.Limit(T * crossing, T, oo), fourth / second**2)
+    yield (
+        "strict causal weights tend to −log(t/T)/T: Riemann sums",
+        Eq(sp.Limit(T * crossing, T, oo), fourth / second**2),
+    )
     yield "∫ (−log x)ᵏ dx = k!: the correction vanishes as 1/T²", Eq(sp.Limit(T * crossing, T, oo), ratio)
 
 
@@ -328,7 +359,10 @@ def _spread():
     of_selection = sp.sqrt(2 / vocabulary) * (vocabulary / samples) * crossing
     yield "second moment of M: that sum times V/(N²κ²)", Eq(sp.Function("sigma")(sp.Symbol("mu_2")), of_selection)
     of_s = (delta * of_selection).subs(samples, dimension / gamma).subs(vocabulary, dimension / delta)
-    yield "second free cumulant of S/κ: δ times it; Gaussian fluctuations of Z are of order 1/d", Eq(spread, sp.simplify(of_s))
+    yield (
+        "second free cumulant of S/κ: δ times it; Gaussian fluctuations of Z are of order 1/d",
+        Eq(spread, sp.simplify(of_s)),
+    )
 
 
 def _collision_variance(samples: int, vocabulary: int) -> Any:
@@ -344,7 +378,11 @@ def _spread_checks():
     samples, vocabulary = sp.symbols("N V", positive=True)
     exact = 2 * samples * (samples - 1) / vocabulary * (1 - 1 / vocabulary)
     for pair in ((2, 3), (3, 2), (4, 3)):
-        yield f"T = 1: enumeration at N, V = {pair}", exact.subs({samples: pair[0], vocabulary: pair[1]}), _collision_variance(*pair)
+        yield (
+            f"T = 1: enumeration at N, V = {pair}",
+            exact.subs({samples: pair[0], vocabulary: pair[1]}),
+            _collision_variance(*pair),
+        )
     scale = sp.Symbol("scale", positive=True)
     in_moment = (delta * vocabulary / samples**2) ** 2 * exact
     limit = sp.limit((in_moment * scale).subs({samples: scale / gamma, vocabulary: scale / delta}), scale, oo)
@@ -364,8 +402,9 @@ def _decay():
     yield "standard deviation of the second moment", spread_law.statement
     slope = -dimension * sp.Derivative(sp.log(spread), dimension)
     yield "its logarithmic slope", Eq(decay, slope)
-    yield "tokens repeat: half the exponent of the Gaussian model", Eq(
-        decay, sp.simplify(-dimension * sp.diff(spread_law.right, dimension) / spread_law.right)
+    yield (
+        "tokens repeat: half the exponent of the Gaussian model",
+        Eq(decay, sp.simplify(-dimension * sp.diff(spread_law.right, dimension) / spread_law.right)),
     )
 
 
@@ -400,7 +439,8 @@ def _charlier_contrast():
 
     third, second = sp.symbols("third second")
     unknown = sp.solve(
-        [response(4, degree) + third * response(3, degree) + second * response(2, degree) for degree in (3, 2)], (third, second)
+        [response(4, degree) + third * response(3, degree) + second * response(2, degree) for degree in (3, 2)],
+        (third, second),
     )
     return sp.expand(unknown[third]), sp.expand(unknown[second])
 
@@ -431,12 +471,15 @@ def _contrast():
         "moments of M holds none of the second and third",
         Eq(sp.Symbol("chi_M"), mu[2] + third * mu[1] + second * mu[0]),
     )
-    yield "free cumulants of S/κ are δⁿ⁻¹ μ_n; multiply by δ³, c = γ/δ", Eq(
-        contrast_value, contrast_of((Integer(1), *sp.symbols("m_2:5")))
+    yield (
+        "free cumulants of S/κ are δⁿ⁻¹ μ_n; multiply by δ³, c = γ/δ",
+        Eq(contrast_value, contrast_of((Integer(1), *sp.symbols("m_2:5")))),
     )
     yield "moments of M", selection_moments.statement
     coefficients = {mu[order - 2]: _selection_at(order) for order in (2, 3, 4)}
-    plain = sp.expand(delta**3 * (mu[2] + third * mu[1] + second * mu[0]).subs(aspect, gamma / delta).subs(coefficients))
+    plain = sp.expand(
+        delta**3 * (mu[2] + third * mu[1] + second * mu[0]).subs(aspect, gamma / delta).subs(coefficients)
+    )
     extra = sp.Poly(plain, crossing).coeff_monomial(crossing**2) * crossing**2
     yield "the crossing walk enters it unchanged", Eq(contrast_value, sp.expand(plain - extra) + extra)
 

@@ -7,6 +7,7 @@ degenerate eigenspace, the accurate summation over rows, and the checks of user 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,9 @@ def snr(w: Any, R: Any) -> float:
     if len(weights) != len(matrix):
         raise ValueError(f"w must have as many entries as R has rows, got {len(weights)} and {len(matrix)}")
     column = weights[:, None] / np.abs(weights).max()  # the scale drops out; this one cannot overflow
-    return _with_traces(chapter.signal_to_noise.right, {chapter.weight_vector: column, chapter.correlation_matrix: matrix})
+    return _with_traces(
+        chapter.signal_to_noise.right, {chapter.weight_vector: column, chapter.correlation_matrix: matrix}
+    )
 
 
 def pooling_weights(w: Any, name: str = "w") -> Array:
@@ -137,13 +140,24 @@ def _strict_row(rows: Array) -> Array:
 
 def _inclusive_row(rows: Array, tau: float) -> tuple[Array, Array]:
     """Attention of row i >= 2 to itself and to each earlier position, written in e^(−|τ|) so that nothing overflows."""
-    small = sp.Dummy("small", positive=True)
     row = chapter.inclusive_row.right
+    own, others = (
+        np.asarray(function(value, (chapter.i, _small))(rows, math.exp(-abs(tau))), dtype=float)
+        for value in _row_in_small(row, tau <= 0)
+    )
+    return own, others
+
+
+_small = sp.Symbol("small", positive=True)
+
+
+@lru_cache(maxsize=8)
+def _row_in_small(row: Any, falling: bool) -> tuple[Any, Any]:
+    """The row's diagonal and off-diagonal weight as rational functions of e^τ (falling) or of e^(−τ)."""
     diagonal = sp.KroneckerDelta(chapter.i, chapter.j)
-    in_small = small if tau <= 0 else 1 / small
-    values = (sp.cancel(row.subs(diagonal, place).subs(sp.exp(chapter.tau), in_small)) for place in (1, 0))
-    own, others = (function(value, (chapter.i, small))(rows, math.exp(-abs(tau))) for value in values)
-    return np.asarray(own, dtype=float), np.asarray(others, dtype=float)
+    power = _small if falling else 1 / _small
+    own, others = (sp.cancel(row.subs(diagonal, place).subs(sp.exp(chapter.tau), power)) for place in (1, 0))
+    return own, others
 
 
 def _with_traces(expression: Any, values: dict[Any, Array]) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 import sympy as sp
 
 BACKENDS = ("numpy", "fast", "mpmath")
-FAST_FROM = 20_000  # points from which the fast backend repays the call into it; below, lambdify is as quick
+FAST_FROM = 20_000  # points from which the fast backend repays its compilation; below, lambdify is as quick
 
 _cbrt = sp.Function("cbrt")
 
@@ -37,11 +37,15 @@ def function(expression: Any, arguments: Sequence[Any], backend: str = "numpy") 
     """The expression as a function of the arguments, in their order; arrays broadcast.
 
     `expression` is a SymPy expression whose free symbols are among `arguments`. Raises ValueError for an unknown
-    backend or for a free symbol that is no argument, ModuleNotFoundError if the fast backend is not installed.
+    backend, for text, or for a free symbol that is no argument, ModuleNotFoundError if the fast backend is not
+    installed.
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
-    expression = sp.sympify(expression)  # a SymPy object or a number, never text
+    try:
+        expression = sp.sympify(expression, strict=True)  # a SymPy object or a number, never text
+    except sp.SympifyError as error:
+        raise ValueError(f"expression must be a SymPy object or a number, got {expression!r}") from error
     missing = sorted(symbol.name for symbol in expression.free_symbols - set(arguments))
     if missing:
         raise ValueError(f"expression depends on {', '.join(missing)}, which is no argument; pass it or substitute it first")
@@ -80,9 +84,12 @@ def _heyoka(expression: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
     compiled = heyoka.cfunc([heyoka.from_sympy(plain)], variables)
 
     def call(*values: Any) -> Any:
-        arrays = np.broadcast_arrays(*(np.asarray(value, dtype=float) for value in values))
-        stacked = np.ascontiguousarray(np.stack([array.ravel() for array in arrays]))
-        return compiled(stacked)[0].reshape(arrays[0].shape)
+        arrays = [np.asarray(value, dtype=float) for value in values]
+        shape = np.broadcast_shapes(*(array.shape for array in arrays))
+        inputs = np.empty((len(arrays), *shape))
+        for row, array in zip(inputs, arrays, strict=True):
+            row[...] = array
+        return compiled(inputs.reshape(len(arrays), -1))[0].reshape(shape)
 
     return call
 

@@ -73,7 +73,7 @@ class Pair:
             return None
         with mpmath.workdps(DIGITS + 10):
             try:
-                found = abs(function(*(point[name]._to_mpmath(mpmath.mp.prec) for name in names)))
+                found = abs(function(*(mpmath.mpmathify(point[name]._to_mpmath(mpmath.mp.prec)) for name in names)))
             except (KeyError, TypeError, NameError, AttributeError, ZeroDivisionError, ValueError):
                 return None
             return found if mpmath.isfinite(found) else None

@@ -97,12 +97,13 @@ def test_sums_start_with_a_positive_term() -> None:
         ("5 % & more_or less #1", r"5 \% \& more\_or less \#1"),
         ("‖a‖² → δ", r"\(\|a\|^{2} \to \delta\)"),
         ("κ = ‖w‖², as", r"\(\kappa = \|w\|^{2}\), as"),
-        ("the S-transform in $x_δ$", r"the S-transform in \(x_\delta\)"),
+        ("the S-transform in $x_δ$", r"the S-transform in \(x_{\delta }\)"),
         ("for s ≠ t", r"for \(s \ne t\)"),
         ("N^(−1/2)", r"\(N^{-1/2}\)"),
         ("Życzkowski – “é”", r"\.{Z}yczkowski -- ``\'{e}''"),
         ("a word (a good one), e.g. this", "a word (a good one), e.g. this"),
         ("(1 + √r)/2", r"\((1 + \sqrt{r})/2\)"),
+        ("Σ^½ W", r"\(\Sigma ^{\tfrac{1}{2}} W\)"),
         ("free ⊠ product", r"free \(\boxtimes\) product"),
     ],
 )
@@ -164,6 +165,8 @@ def test_repeated_parts_are_named_once() -> None:
 
 
 def test_what_cannot_be_broken_is_set_smaller() -> None:
+    cases = sp.Piecewise((sum(x**power for power in range(40)), x > y), (0, True))
+    assert "&=" not in display(Eq(y, cases)) and size(display(Eq(y, cases)))
     row = sp.Matrix([[x**power * y for power in range(40)]])
     assert size(display(row)) == r"\tiny"
     assert size(display(x)) == ""

@@ -125,6 +125,7 @@ def _inline(formula: str) -> str:
 def maths_to_latex(formula: str) -> str:
     """A formula typed with Unicode, with or without LaTeX commands, as ASCII LaTeX (no delimiters)."""
     formula = re.sub(r"([\^_])\(([^()]*)\)", r"\1{\2}", "".join(map(_decomposed, formula)))
+    formula = re.sub(r"([\^_])([^\x00-\x7f])", r"\1{\2}", formula)
     formula = re.sub(f"[{''.join(_SUPERSCRIPTS)}]+", lambda run: _script("^", run[0], _SUPERSCRIPTS), formula)
     formula = re.sub(f"[{''.join(_SUBSCRIPTS)}]+", lambda run: _script("_", run[0], _SUBSCRIPTS), formula)
     for mark, command in _COMBINING.items():

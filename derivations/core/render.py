@@ -149,7 +149,7 @@ def display(expression: Any, line: float = LINE) -> str:
     rows = list(_rows(expression, line))
     if len(rows) > 2:
         rows = _abbreviated(expression, line) or rows
-    return rows[0] if len(rows) == 1 else "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+    return whole if len(rows) == 1 else "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
 
 
 def _abbreviated(expression: Any, line: float) -> list[str]:
