@@ -181,7 +181,7 @@ def _optimal():
     )
     gap = sp.Sum((_lambda[1] - _lambda[_k]) * _c[_k] ** 2, (_k, 1, T))
     yield (
-        "subtract from λ_1: no term of the sum is negative, and all vanish iff w lies in the top eigenspace (all of it, if degenerate)",
+        "subtract from λ_1: no term is negative; all vanish iff w lies in the top eigenspace, simple or not",
         Eq(snr, _lambda[1] - gap / noise),
     )
 
@@ -219,8 +219,7 @@ optimal = Law(
 
 
 def _block_correlation():
-    shared, private = sp.Function("sigma"), sp.Function("eta")
-    common = sp.Symbol("sigma")
+    common, private = sp.Symbol("sigma"), sp.Function("eta")
     yield (
         "signs of the block: a fair common sign times private ones with P(η = 1) = (1 + √r)/2",
         Eq(_xi(t), common * private(t)),
@@ -234,7 +233,6 @@ def _block_correlation():
         "σ² = η² = 1 on the diagonal; fair independent signs outside the block",
         Eq(sign_correlation, sp.Piecewise((1, Eq(s, t)), (sp.expand(mean**2), inside), (0, True))),
     )
-    del shared
 
 
 def _block_correlation_checks():
@@ -308,8 +306,8 @@ def _block_best():
         Eq(matrix * block, top * block, evaluate=False),
     )
     yield "for r > 0 and L ≥ 2 it is the largest, and simple", sp.Gt(top, sp.Max(1, 1 - r), evaluate=False)
-    yield "the largest eigenvalue is the best ratio (optimal weights)", Eq(best_snr, top)
-    _ = optimal.statement
+    yield "optimal weights: no w exceeds λ_1", optimal.statement
+    yield "the largest eigenvalue is the best ratio", Eq(best_snr, top)
 
 
 def _block_best_checks():
@@ -370,7 +368,7 @@ def _mean_weights():
     yield "its weights", Eq(weight, 1 / T)
 
 
-mean_weights = Law(
+mean_weights: Law = Law(
     "mean-weights",
     "Weights of mean pooling",
     _mean_weights,
@@ -423,7 +421,7 @@ def _score_limit():
     product_of = sp.Function("dot")
     yield "definition of the score", Eq(_score(i, j), tau * product_of(_embedding(i), _embedding(j)) / _d)
     yield (
-        "law of large numbers: ‖z_i‖²/d → 1, ⟨z_i, z_j⟩/d → 0, ‖μ‖²/d → 0; two positions share a token with probability ≤ 2/V → 0",
+        "law of large numbers: ‖z_i‖²/d → 1, ⟨z_i, z_j⟩/d → 0, ‖μ‖²/d → 0; P(positions share a token) ≤ 2/V",
         Eq(sp.Limit(_score(i, j), _d, oo), tau * sp.KroneckerDelta(i, j)),
     )
 
@@ -624,7 +622,7 @@ def _strict_noise():
     yield "noise level of weights that sum to 1", Eq(kappa, whole / (T - 1) ** 2)
 
 
-strict_noise = Law(
+strict_noise: Law = Law(
     "causal-weights-noise",
     "Noise level κ of the strict causal weights",
     _strict_noise,
@@ -644,12 +642,12 @@ def _strict_and_noise():
     yield "weight of a position", strict_weights.statement
     yield "noise level", strict_noise.statement
     yield (
-        "their sum, for the sake of measurement: the last weight alone is exactly 0 in every draw and has no statistics",
+        "their sum, for the sake of measurement: the last weight alone is exactly 0 in every draw, without statistics",
         Eq(weight + kappa, strict_weights.right + strict_noise.right),
     )
 
 
-strict_and_noise = Law(
+strict_and_noise: Law = Law(
     "causal-weights-strict-with-noise",
     "Weights of causal attention, strict mask, each together with the noise level of all",
     _strict_and_noise,
@@ -707,7 +705,7 @@ def _causal_prefix():
     yield "in terms of 1 + H_{T−1} − H_L", Eq(snr, 1 + r * tidy.subs(level, 1 + _H(T - 1) - _H(L)) / denominator)
 
 
-causal_prefix = Law(
+causal_prefix: Law = Law(
     "causal-ratio-prefix",
     "Signal-to-noise ratio of strict causal attention, early signal",
     _causal_prefix,
@@ -734,7 +732,7 @@ def _causal_suffix():
     yield "all weights minus those before the block", Eq(snr, ends.subs(whole))
 
 
-causal_suffix = Law(
+causal_suffix: Law = Law(
     "causal-ratio-suffix",
     "Signal-to-noise ratio of strict causal attention, late signal",
     _causal_suffix,
@@ -832,8 +830,8 @@ def _late_signal():
     pairs = L * (L - 1) / T
     terms = pairs * (kappa - 1 / T) + (block_squares - block_sum**2 / L) + (1 - 1 / L) * ((L / T) ** 2 - block_sum**2)
     yield (
-        "regroup; for weights of sum 1 that decrease with t and a block at the end: κ ≥ 1/T and B ≥ A²/L (Cauchy–Schwarz), "
-        "A ≤ L/T (the last L weights have at most the average share), so mean pooling wins for every L ≥ 2",
+        "regroup; for weights of sum 1 that decrease with t and a block at the end no bracket is negative: κ ≥ 1/T and "
+        "B ≥ A²/L (Cauchy–Schwarz), A ≤ L/T (the last L weights have at most the average share); mean wins if L ≥ 2",
         Eq(deficit, terms / kappa),
     )
 
@@ -1003,7 +1001,7 @@ def _order_checks(law: Callable[[], Law], ratios: Callable[[], dict[Any, Any]], 
     return checks
 
 
-optimal_first = Law(
+optimal_first: Law = Law(
     "order-optimal-causal",
     "Optimal weights see the signal better than causal attention",
     _optimal_first,
@@ -1013,7 +1011,7 @@ optimal_first = Law(
     ),
     where=lambda: sp.And(L >= 2, r > 0),
 )
-causal_first = Law(
+causal_first: Law = Law(
     "order-causal-mean-early",
     "Causal attention sees an early signal better than mean pooling",
     _causal_first,
@@ -1023,7 +1021,7 @@ causal_first = Law(
     ),
     where=lambda: sp.And(L >= 2, r > 0, causal_lead.right > 0),
 )
-mean_first = Law(
+mean_first: Law = Law(
     "order-mean-causal-late",
     "Mean pooling sees a late signal better than causal attention",
     _mean_first,
@@ -1069,7 +1067,7 @@ def _strict_claim(scale: int) -> Claim:
         f"causal-weights-strict-tau-{scale}",
         strict_and_noise,
         _attention("strict", scale),
-        Limit(rate=1, next=2, resolution=0.003) if scale else Exact(),
+        Limit(rate=1, next=2, resolution=0.002) if scale else Exact(),
         lambda: {
             "mean pooling": strict_and_noise.rival(right=mean_weights.right + strict_noise.right),
             "off by 5 %": strict_and_noise.off_by(Rational(1, 20)),
@@ -1086,7 +1084,7 @@ def _inclusive_claim(scale: int) -> Claim:
         f"causal-weights-inclusive-tau-{scale}",
         inclusive_weights,
         _attention("inclusive", scale),
-        Limit(rate=1, next=2, resolution=0.003) if scale else Exact(),
+        Limit(rate=1, next=2, resolution=0.002) if scale else Exact(),
         lambda: {
             "mean pooling": mean_weights.statement,
             "strict mask": strict_weights.statement,

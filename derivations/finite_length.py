@@ -1,7 +1,7 @@
 """Finite sequences: what the repetition of tokens adds to the bulk, by counting closed walks.
 
-Sequences of length T share tokens, so the matrix that selects tokens is a sparse Wishart matrix. Its first three moments
-are the Gaussian ones; the fourth gains one crossing walk, and linear statistics fluctuate at 1/√d instead of 1/d.
+Sequences of length T share tokens, so the matrix that selects tokens is a sparse Wishart matrix. Its first three
+moments are the Gaussian ones; the fourth gains one crossing walk, and linear statistics fluctuate at 1/√d, not 1/d.
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ def _selection_moments():
     walk = sp.Product(matrix(label[step], token[step]) * matrix(label[step], token[step + 1]), (step, 1, order))
     all_labels = sp.Function("E")(sp.Sum(walk, (label[step], 1, sp.Symbol("N")), (token[step], 1, sp.Symbol("V"))))
     yield (
-        "definition of M; the trace is a sum over closed walks v_1 n_1 v_2 n_2 … of tokens and sequences, v_{n+1} = v_1",
-        Eq(selection_moment, aspect**order / kappa_power(order) * all_labels / sp.Symbol("V")),
+        "definition of M; its trace sums over closed walks v_1 n_1 v_2 n_2 … of tokens and sequences, v_{n+1} = v_1",
+        Eq(selection_moment, aspect**order / _power_sum(2) ** order * all_labels / sp.Symbol("V")),
     )
     sequences, tokens, pairs = sp.symbols("a b e", integer=True, positive=True)
     yield (
@@ -173,8 +173,8 @@ def _selection_moments():
     )
     slots = _distinct_slots((2, 2))
     yield (
-        "on a tree every pair is used an even number of times, so centring changes nothing; distinct tokens of a sequence "
-        "sit in distinct positions, e.g. two tokens used twice each",
+        "on a tree every pair is used an even number of times, so centring changes nothing; distinct tokens of a "
+        "sequence sit in distinct positions, e.g. two tokens used twice each",
         Eq(
             sp.Sum(sp.Function("w")(t) ** 2 * sp.Function("w")(sp.Symbol("s")) ** 2, (t, 1, T), (sp.Symbol("s"), 1, T))
             - _power_sum(4),
@@ -198,11 +198,6 @@ def _selection_moments():
         "without the crossing walk these are the Marchenko–Pastur moments of ratio c (Narayana numbers); n ≤ 4",
         Eq(selection_moment, narayana + sp.KroneckerDelta(n, 4) * aspect**2 * crossing**2),
     )
-
-
-def kappa_power(order: Any) -> Any:
-    """κⁿ with κ = p_2, the sum of the squared weights."""
-    return _power_sum(2) ** order
 
 
 def _selection_moments_checks():
@@ -353,7 +348,7 @@ def _spread():
     )
     pair_sum = sp.Sum(shared**2, (first, 1, samples), (second, 1, samples))
     yield (
-        "given p_n the mean of the square is κ²/V for every n, so different pairs are uncorrelated: N²/2 pairs, each counted twice",
+        "given p_n the mean of the square is κ²/V for each n, so pairs are uncorrelated: N²/2, each counted twice",
         Eq(variance(pair_sum), 2 * samples**2 * _power_sum(4) ** 2 / vocabulary),
     )
     of_selection = sp.sqrt(2 / vocabulary) * (vocabulary / samples) * crossing
@@ -447,7 +442,7 @@ def _charlier_contrast():
 
 contrast_value = measured(
     "contrast",
-    "combination of the free cumulants of S over its mean eigenvalue that the fluctuations of token pairs and triples leave alone",
+    "free cumulants of S over its mean eigenvalue, combined so that repeats of two and three tokens do not move it",
     notation=r"\chi",
 )
 
@@ -458,7 +453,7 @@ def contrast_of(values: Sequence[Any]) -> Any:
         sp.expand((coefficient * delta**power).subs(aspect, gamma / delta))
         for coefficient, power in zip(_charlier_contrast(), (1, 2), strict=True)
     )
-    scaled = tuple(sp.sympify(value) / values[0] ** order for order, value in enumerate(values, 1))
+    scaled = tuple(value / values[0] ** order for order, value in enumerate(values, 1))
     cumulants = _free_cumulants(scaled)
     return cumulants[3] + third * cumulants[2] + second * cumulants[1]
 
@@ -467,7 +462,7 @@ def _contrast():
     third, second = _charlier_contrast()
     mu = sp.symbols("mu_2:5")
     yield (
-        "T = 1: the counts of tokens are Poisson; their Charlier components are orthogonal, and this combination of the "
+        "T = 1: the counts of tokens are Poisson, their Charlier components orthogonal; this combination of the "
         "moments of M holds none of the second and third",
         Eq(sp.Symbol("chi_M"), mu[2] + third * mu[1] + second * mu[0]),
     )
@@ -488,8 +483,9 @@ def _contrast_checks():
     values = tuple(_done(finite_moments.right.subs(n, order)) for order in (1, 2, 3, 4))
     yield "from the moments of S/κ", contrast.right, sp.expand(contrast_of(values))
     scale = Rational(7, 3)
-    scaled = tuple(scale**order * value for order, value in enumerate((1, 3, 12, 57), 1))
-    yield "the scale of S drops out", contrast_of(scaled), contrast_of((1, 3, 12, 57))
+    plain = tuple(map(Integer, (1, 3, 12, 57)))
+    scaled = tuple(scale**order * value for order, value in enumerate(plain, 1))
+    yield "the scale of S drops out", contrast_of(scaled), contrast_of(plain)
 
 
 contrast = Law(

@@ -9,7 +9,19 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Eq, Integer, Interval, Rational, oo
 
-from derivations.core import Average, Claim, Exact, Experiment, Law, Limit, Model, measured, observable, parameter, variable
+from derivations.core import (
+    Average,
+    Claim,
+    Exact,
+    Experiment,
+    Law,
+    Limit,
+    Model,
+    measured,
+    observable,
+    parameter,
+    variable,
+)
 
 # Symbols -------------------------------------------------------------------------------------------------------
 
@@ -20,11 +32,18 @@ delta = parameter(
     (Rational(1, 5), 3),
 )
 gamma = parameter(
-    "gamma", "gamma = d/N, the ratio of embedding dimension to number of samples", Interval.open(0, oo), (Rational(1, 5), 3)
+    "gamma",
+    "gamma = d/N, the ratio of embedding dimension to number of samples",
+    Interval.open(0, oo),
+    (Rational(1, 5), 3),
 )
 x = variable("x", "spectral argument, in units of κ", typical=(Rational(-1, 3), Rational(-7, 5), 11))
 g = variable("g", "value of the resolvent trace G(x) = ∫ dμ/(x − λ)", typical=(Rational(1, 20), Rational(1, 8)))
-s = variable("s", "position inside the support, from the lower edge (0) to the upper one (1)", typical=(Rational(1, 10), Rational(9, 10)))
+s = variable(
+    "s",
+    "position inside the support, from the lower edge (0) to the upper one (1)",
+    typical=(Rational(1, 10), Rational(9, 10)),
+)
 t = variable("t", "reciprocal of the moment transform, t = 1/m", typical=(Rational(1, 3), 3))
 n = variable("n", "order of a moment", sp.S.Naturals, typical=(1, 5))
 k = variable("k", "index of a root of the edge equation", sp.Range(0, 3), typical=(0, 1, 2))
@@ -32,7 +51,9 @@ i, j = sp.symbols("i j", integer=True, nonnegative=True)
 
 eigenvalue = observable("eigenvalues", "eigenvalues of S/κ", notation=r"\lambda")
 largest_eigenvalue = observable("largest_eigenvalue", "largest eigenvalue of S/κ", notation=r"\lambda_{\max}")
-smallest_eigenvalue = observable("smallest_eigenvalue", "smallest nonzero eigenvalue of S/κ", notation=r"\lambda_{\min}")
+smallest_eigenvalue = observable(
+    "smallest_eigenvalue", "smallest nonzero eigenvalue of S/κ", notation=r"\lambda_{\min}"
+)
 
 m = measured(
     "m",
@@ -42,7 +63,10 @@ m = measured(
 )
 moment = measured("moment", "n-th spectral moment, in units of κⁿ", Average(eigenvalue**n), notation="m_n")
 zero_mass = measured(
-    "zero_mass", "mass of the atom at 0", Average(sp.Piecewise((1, Eq(eigenvalue, 0)), (0, True))), notation=r"\mu(\{0\})"
+    "zero_mass",
+    "mass of the atom at 0",
+    Average(sp.Piecewise((1, Eq(eigenvalue, 0)), (0, True))),
+    notation=r"\mu(\{0\})",
 )
 upper = measured("upper_edge", "upper edge of the bulk, in units of κ", largest_eigenvalue, notation="x_+")
 lower = measured("lower_edge", "lower edge of the bulk, in units of κ", smallest_eigenvalue, notation="x_-")
@@ -56,7 +80,9 @@ distribution = measured(
 )
 t_edge = variable("t_edge", "root of the edge equation, t = 1/m at an edge", notation="t_k")
 u = variable("u", "real part of m(x + i0)", typical=(Rational(-1, 2), Rational(1, 2)))
-v = variable("v", "minus the imaginary part of m(x + i0), positive inside the support", Interval(0, oo), (Rational(1, 7), 2))
+v = variable(
+    "v", "minus the imaginary part of m(x + i0), positive inside the support", Interval(0, oo), (Rational(1, 7), 2)
+)
 
 _S, _R, _G = sp.Function("S"), sp.Function("R"), sp.Function("G")
 chi = sp.Function("chi")
@@ -137,7 +163,11 @@ def _product():
 def _product_checks():
     image = product.right / m
     of_g = m / (1 + delta * m)
-    yield "γ → 0 is Marchenko–Pastur, by its R-transform", image.subs(gamma, 0), (1 / g + marchenko_pastur_r.right).subs(g, of_g)
+    yield (
+        "γ → 0 is Marchenko–Pastur, by its R-transform",
+        image.subs(gamma, 0),
+        (1 / g + marchenko_pastur_r.right).subs(g, of_g),
+    )
     swapped = image.subs({delta: gamma, gamma: delta}, simultaneous=True)
     yield "symmetric in δ and γ", swapped, image
 
@@ -179,7 +209,11 @@ def _moment_checks():
         yield f"moment {order} by iterating the cubic", moments.right.subs(n, order).doit(), series.coeff(y, order)
     for order in range(1, 7):
         fuss_catalan = sp.binomial(3 * order, order) / (2 * order + 1)
-        yield f"δ = γ = 1: Fuss–Catalan number {order}", moments.right.subs({delta: 1, gamma: 1, n: order}).doit(), fuss_catalan
+        yield (
+            f"δ = γ = 1: Fuss–Catalan number {order}",
+            moments.right.subs({delta: 1, gamma: 1, n: order}).doit(),
+            fuss_catalan,
+        )
 
 
 moments = Law(
@@ -281,11 +315,19 @@ def _edge(symbol, index, reason):
 def _upper_edge_checks():
     yield "δ = γ = 1 (Fuss–Catalan)", upper_edge.right.subs({delta: 1, gamma: 1}), Rational(27, 4)
     equal = upper_edge.right.subs(gamma, delta)
-    yield "δ = γ: t² − δt − 2δ = 0", equal, spectral_map.right.subs(gamma, delta).subs(t, (delta + sp.sqrt(delta**2 + 8 * delta)) / 2)
+    yield (
+        "δ = γ: t² − δt − 2δ = 0",
+        equal,
+        spectral_map.right.subs(gamma, delta).subs(t, (delta + sp.sqrt(delta**2 + 8 * delta)) / 2),
+    )
 
 
 def _lower_edge_checks():
-    yield "δ = 1: hard edge (1 and δ tie for the largest)", lower_edge.right.subs({delta: 1, gamma: Rational(1, 4)}), Integer(0)
+    yield (
+        "δ = 1: hard edge (1 and δ tie for the largest)",
+        lower_edge.right.subs({delta: 1, gamma: Rational(1, 4)}),
+        Integer(0),
+    )
     yield "δ = γ > 1: hard edge", lower_edge.right.subs({delta: 2, gamma: 2}), Integer(0)
     product_of_zeros = upper_edge.right * lower_edge.right * middle_root.right
     differences = ((1 - delta) * (1 - gamma) * (delta - gamma)) ** 2
@@ -302,7 +344,11 @@ upper_edge = Law(
 lower_edge = Law(
     "wishart-product-lower-edge",
     "Lower edge of the bulk",
-    _edge(lower, 2, "left of the support m < 0 descends from 0 (x → −∞) to the nearest critical point: the most negative t"),
+    _edge(
+        lower,
+        2,
+        "left of the support m < 0 descends from 0 (x → −∞) to the nearest critical point: the most negative t",
+    ),
     source="derived here",
     checks=_lower_edge_checks,
     branch="the most negative root of the edge equation; 0 (a hard edge) when the largest of 1, δ, γ is not unique",
@@ -310,8 +356,16 @@ lower_edge = Law(
 
 
 def _middle_checks():
-    yield "case δ = ½, γ = ¼: the roots leave the real axis at −0.0838758", middle_root.right.subs({delta: Rational(1, 2), gamma: Rational(1, 4)}), spectral_map.right.subs(
-        {delta: Rational(1, 2), gamma: Rational(1, 4), t: edge_roots.right.subs({k: 1, delta: Rational(1, 2), gamma: Rational(1, 4)})}
+    yield (
+        "case δ = ½, γ = ¼: the roots leave the real axis at −0.0838758",
+        middle_root.right.subs({delta: Rational(1, 2), gamma: Rational(1, 4)}),
+        spectral_map.right.subs(
+            {
+                delta: Rational(1, 2),
+                gamma: Rational(1, 4),
+                t: edge_roots.right.subs({k: 1, delta: Rational(1, 2), gamma: Rational(1, 4)}),
+            }
+        ),
     )
     total = upper_edge.right + lower_edge.right + middle_root.right
     cubic = sp.Poly(sp.discriminant(sp.expand(product.right - x * m), m), x)
@@ -338,7 +392,11 @@ def _atom():
 
 
 def _atom_checks():
-    yield "rank of a d × d product through V and N: 1 − min(1, V/d, N/d)", atom.right, 1 - sp.Min(1, 1 / delta, 1 / gamma)
+    yield (
+        "rank of a d × d product through V and N: 1 − min(1, V/d, N/d)",
+        atom.right,
+        1 - sp.Min(1, 1 / delta, 1 / gamma),
+    )
 
 
 atom = Law("wishart-product-atom", "Atom at zero", _atom, source="derived here; P1, Theorem 1", checks=_atom_checks)
@@ -375,7 +433,7 @@ def _imaginary_part():
     )
     largest = ((sp.Abs(second) + root) / 2) ** Rational(1, 3)
     yield (
-        "Cardano: the complex pair has imaginary part √3 (C − Δ₀/C)/(6a) with C³ = (|Δ₁| + W)/2; no cancellation as W/(…)",
+        "Cardano: the complex pair has imaginary part √3 (C − Δ₀/C)/(6a) with C³ = (|Δ₁| + W)/2; so nothing cancels",
         Eq(v, sp.sqrt(3) * root / (6 * a * (largest**2 + first + (first / largest) ** 2))),
     )
     inserted = sp.sqrt(3) * root / (6 * a * (largest**2 + first + (first / largest) ** 2))
@@ -386,7 +444,9 @@ def _imaginary_part():
 def _edges_inserted(expression):
     """An expression in x and the three zeros of the discriminant, at position s inside the support."""
     low, high = lower_edge.right, upper_edge.right
-    return expression.subs({upper: high, lower: low, middle: middle_root.right, x: low + s * (high - low)}, simultaneous=True)
+    return expression.subs(
+        {upper: high, lower: low, middle: middle_root.right, x: low + s * (high - low)}, simultaneous=True
+    )
 
 
 def _inside():
@@ -400,8 +460,10 @@ def _imaginary_checks():
     place, real, imaginary = _inside()
     root = real - sp.I * imaginary
     yield "u − iv solves the cubic", product.right.subs(m, root), place * root
-    yield "the unphysical root is real: Vieta's product of the roots", 1 / (delta * gamma * (real**2 + imaginary**2)), (
-        (delta + gamma + delta * gamma) / (delta * gamma) + 2 * real
+    yield (
+        "the unphysical root is real: Vieta's product of the roots",
+        1 / (delta * gamma * (real**2 + imaginary**2)),
+        ((delta + gamma + delta * gamma) / (delta * gamma) + 2 * real),
     )
 
 
@@ -426,7 +488,11 @@ def _real_part():
 
 def _real_checks():
     place, real, imaginary = _inside()
-    yield "real part of the map at u − iv", place, _on_the_support(sp.re).subs({u: real, v: imaginary}, simultaneous=True)
+    yield (
+        "real part of the map at u − iv",
+        place,
+        _on_the_support(sp.re).subs({u: real, v: imaginary}, simultaneous=True),
+    )
     yield "(u, v) lies on the curve of the support", imaginary**2, support_curve.right.subs(u, real)
 
 
@@ -461,7 +527,11 @@ def _support_curve():
 
 def _support_curve_checks():
     zero = support_curve.right.subs(u, 1 / t) * t**3
-    boundary = (t**3 - edge_equation.right) * t / (sp.Poly(edge_equation.right, t).coeff_monomial(t) * t + edge_equation.right.subs(t, 0))
+    boundary = (
+        (t**3 - edge_equation.right)
+        * t
+        / (sp.Poly(edge_equation.right, t).coeff_monomial(t) * t + edge_equation.right.subs(t, 0))
+    )
     yield "v = 0 is the edge equation, with t = 1/u", zero, boundary
 
 
@@ -543,9 +613,11 @@ def _distribution_checks():
     value = distribution_law.right.subs({u: real, v: imaginary})
     root = real - sp.I * imaginary
     ours = sp.diff(value, imaginary)
-    yield "its derivative along v is that of the primitive", ours.subs({real: s, imaginary: t}), (
-        sp.re(sp.diff(primitive, m).subs(m, root)) / sp.pi
-    ).subs({real: s, imaginary: t})
+    yield (
+        "its derivative along v is that of the primitive",
+        ours.subs({real: s, imaginary: t}),
+        (sp.re(sp.diff(primitive, m).subs(m, root)) / sp.pi).subs({real: s, imaginary: t}),
+    )
     yield "upper edge: F = 1", distribution_law.right.subs({v: 0, u: Rational(1, 3)}), Integer(1)
 
 
@@ -652,8 +724,10 @@ def _mp_moments():
 
 def _mp_moments_checks():
     for order in range(1, 6):
-        yield f"moment {order} of the product at γ = 0", mp_moments.right.subs(n, order).doit(), (
-            sp.expand(moments.right.subs(n, order).doit()).subs(gamma, 0)
+        yield (
+            f"moment {order} of the product at γ = 0",
+            mp_moments.right.subs(n, order).doit(),
+            (sp.expand(moments.right.subs(n, order).doit()).subs(gamma, 0)),
         )
 
 
@@ -670,7 +744,10 @@ def _mp_distribution():
     yield "distribution function of the product", distribution_law.statement
     argument = sp.atan2(gamma * v, 1 + gamma * u)
     small = sp.diff(argument, gamma).subs(gamma, 0)
-    yield "γ → 0: arg(1 + γm)/γ tends to its derivative (L'Hôpital)", Eq(distribution, distribution_law.right.subs(argument / gamma, small))
+    yield (
+        "γ → 0: arg(1 + γm)/γ tends to its derivative (L'Hôpital)",
+        Eq(distribution, distribution_law.right.subs(argument / gamma, small)),
+    )
 
 
 def _mp_distribution_checks():
@@ -699,7 +776,11 @@ classical_model = Model(
     "wishart",
     "the sample covariance of N Gaussian vectors of dimension d whose covariance is the identity plus one spike",
     (gamma, covariance_spike),
-    (eigenvalue, largest_eigenvalue, observable("top_overlap", "squared overlap of the leading eigenvector with the spike")),
+    (
+        eigenvalue,
+        largest_eigenvalue,
+        observable("top_overlap", "squared overlap of the leading eigenvector with the spike"),
+    ),
     (gamma,),
 )
 product_model = Model(
@@ -765,7 +846,9 @@ _edges = (upper_edge, lower_edge, middle_root)
 
 def _edge_rivals(law):
     return lambda: {
-        "Marchenko–Pastur edge of delta": law.rival(right=(mp_upper_edge if law is upper_edge else mp_lower_edge).right),
+        "Marchenko–Pastur edge of delta": law.rival(
+            right=(mp_upper_edge if law is upper_edge else mp_lower_edge).right
+        ),
         "gamma for 1/gamma": law.rival(gamma=1 / gamma),
         "off by 5 %": law.off_by(_five_percent),
     }
@@ -785,7 +868,10 @@ claims = (
         mp_moments,
         classical,
         Limit(**_linear, resolution=0.02),
-        lambda: {"off by 5 %": mp_moments.off_by(_five_percent), "gamma for 1/gamma": mp_moments.rival(delta=1 / delta)},
+        lambda: {
+            "off by 5 %": mp_moments.off_by(_five_percent),
+            "gamma for 1/gamma": mp_moments.rival(delta=1 / delta),
+        },
         reads={delta: gamma},
         points=(n, (1, 2)),
     ),
@@ -794,7 +880,10 @@ claims = (
         mp_upper_edge,
         classical,
         Limit(**_soft_edge, resolution=0.04),
-        lambda: {"off by 5 %": mp_upper_edge.off_by(_five_percent), "gamma for 1/gamma": mp_upper_edge.rival(delta=1 / delta)},
+        lambda: {
+            "off by 5 %": mp_upper_edge.off_by(_five_percent),
+            "gamma for 1/gamma": mp_upper_edge.rival(delta=1 / delta),
+        },
         reads={delta: gamma, upper: largest_eigenvalue},
     ),
     Claim(
@@ -805,7 +894,14 @@ claims = (
         _product_rivals,
         points=(x, (Rational(-1, 3), Integer(-2), 1 + sp.I)),
     ),
-    Claim("bulk-moments", moments, bulk, Limit(**_linear, resolution=0.03, relative=True), _moment_rivals, points=(n, (1, 2, 3, 4))),
+    Claim(
+        "bulk-moments",
+        moments,
+        bulk,
+        Limit(**_linear, resolution=0.03, relative=True),
+        _moment_rivals,
+        points=(n, (1, 2, 3, 4)),
+    ),
     Claim(
         "bulk-distribution",
         distribution_law,
@@ -815,8 +911,20 @@ claims = (
         given=(real_part, imaginary_part, *_edges),
         points=(x, (Rational(1, 5), Rational(1, 2), Integer(1), Integer(2), Integer(3))),
     ),
-    Claim("bulk-upper-edge", upper_edge, bulk, Limit(**_soft_edge, resolution=0.03, relative=True), _edge_rivals(upper_edge)),
-    Claim("bulk-lower-edge", lower_edge, bulk_edges, Limit(**_soft_edge, resolution=0.04, relative=True), _edge_rivals(lower_edge)),
+    Claim(
+        "bulk-upper-edge",
+        upper_edge,
+        bulk,
+        Limit(**_soft_edge, resolution=0.03, relative=True),
+        _edge_rivals(upper_edge),
+    ),
+    Claim(
+        "bulk-lower-edge",
+        lower_edge,
+        bulk_edges,
+        Limit(**_soft_edge, resolution=0.04, relative=True),
+        _edge_rivals(lower_edge),
+    ),
     Claim("wide-atom", atom, wide, Exact(), _atom_rivals("vocabulary")),
     Claim("few-samples-atom", atom, few, Exact(), _atom_rivals("samples")),
     Claim(
@@ -836,7 +944,26 @@ claims = (
         given=(real_part, imaginary_part, *_edges),
         points=(x, (Rational(1, 5), Integer(1), Integer(3), Integer(6))),
     ),
-    Claim("wide-upper-edge", upper_edge, wide_edges, Limit(**_soft_edge, resolution=0.03, relative=True), _edge_rivals(upper_edge)),
-    Claim("wide-lower-edge", lower_edge, wide_edges, Limit(**_soft_edge, resolution=0.05, relative=True), _edge_rivals(lower_edge)),
-    Claim("few-samples-moments", moments, few, Limit(**_linear, resolution=0.05, relative=True), _moment_rivals, points=(n, (2, 3, 4))),
+    Claim(
+        "wide-upper-edge",
+        upper_edge,
+        wide_edges,
+        Limit(**_soft_edge, resolution=0.03, relative=True),
+        _edge_rivals(upper_edge),
+    ),
+    Claim(
+        "wide-lower-edge",
+        lower_edge,
+        wide_edges,
+        Limit(**_soft_edge, resolution=0.05, relative=True),
+        _edge_rivals(lower_edge),
+    ),
+    Claim(
+        "few-samples-moments",
+        moments,
+        few,
+        Limit(**_linear, resolution=0.05, relative=True),
+        _moment_rivals,
+        points=(n, (2, 3, 4)),
+    ),
 )

@@ -72,13 +72,13 @@ def optimal(R: Any) -> Array:
     length = len(matrix)
     values, vectors = np.linalg.eigh(matrix)
     top = vectors[:, values >= values[-1] * (1 - SAME_EIGENVALUE * length * np.finfo(float).eps)]
-    chosen = top @ top.mean(axis=0) * math.sqrt(length)
+    chosen: Array = top @ top.mean(axis=0) * math.sqrt(length)
     if np.linalg.norm(chosen) > NO_OVERLAP:
         return _unit(chosen)
     shares = np.einsum("tk,tk->t", top, top)
     first = int(np.argmax(shares >= shares.max() * (1 - ROUNDING)))
-    chosen = _unit(top @ top[first])
-    return chosen * np.sign(chosen[np.argmax(np.abs(chosen) > NO_OVERLAP)])
+    chosen = top @ top[first]
+    return _unit(chosen * np.sign(chosen[np.argmax(np.abs(chosen) > NO_OVERLAP)]))
 
 
 def causal(T: int, tau: float = 0.0, strict: bool = True) -> Array:
@@ -112,7 +112,7 @@ def mean(T: int) -> Array:
 def snr(w: Any, R: Any) -> float:
     """The signal-to-noise ratio α/κ = wᵀRw/wᵀw of the weights w (shape (T,), not 0) under the correlation matrix R.
 
-    Law: `signal-to-noise-ratio`. Raises ValueError for w = 0, for lengths that differ, or if R is no correlation matrix.
+    Law: `signal-to-noise-ratio`. Raises ValueError for w = 0, lengths that differ, or an R that is none.
     """
     weights, matrix = pooling_weights(w), correlation_matrix(R)
     if len(weights) != len(matrix):
@@ -124,7 +124,7 @@ def snr(w: Any, R: Any) -> float:
 
 
 def pooling_weights(w: Any, name: str = "w") -> Array:
-    """`w` as an array of shape (T,), T >= 1, after checking that it is finite and not 0. Raises ValueError otherwise."""
+    """`w` as an array of shape (T,), T >= 1, after checking that it is finite and not 0; ValueError otherwise."""
     weights: Array = real_array(name, w)
     if weights.ndim != 1 or not weights.size:
         raise ValueError(f"{name} must be a vector of T >= 1 pooling weights, got shape {weights.shape}")

@@ -7,6 +7,8 @@ Three readings of one expression: `numpy` (always there), `fast` (heyoka: LLVM a
 from __future__ import annotations
 
 import importlib.util
+import math
+import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -82,14 +84,17 @@ def _heyoka(expression: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
     variables = heyoka.make_vars(*(symbol.name for symbol in names.values()))
     variables = list(variables) if len(arguments) > 1 else [variables]
     compiled = heyoka.cfunc([heyoka.from_sympy(plain)], variables)
+    scratch = threading.local()  # one row an argument; memory that is not touched for the first time at every call
 
     def call(*values: Any) -> Any:
-        arrays = [np.asarray(value, dtype=float) for value in values]
-        shape = np.broadcast_shapes(*(array.shape for array in arrays))
-        inputs = np.empty((len(arrays), *shape))
-        for row, array in zip(inputs, arrays, strict=True):
-            row[...] = array
-        return compiled(inputs.reshape(len(arrays), -1))[0].reshape(shape)
+        shape = np.broadcast_shapes(*(np.shape(value) for value in values))
+        size = math.prod(shape)
+        if getattr(scratch, "rows", np.empty(0)).size < len(values) * size:
+            scratch.rows = np.empty(len(values) * size)
+        inputs = scratch.rows[: len(values) * size].reshape(len(values), *shape)
+        for row, value in zip(inputs, values, strict=True):
+            row[...] = value
+        return compiled(inputs.reshape(len(values), size))[0].reshape(shape)
 
     return call
 

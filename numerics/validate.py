@@ -34,6 +34,8 @@ def check(quantity: Quantity, value: Any, *, name: str | None = None, closed: bo
     """
     label = name or quantity.name
     array = real_array(label, value, quantity.meaning)
+    if not array.size:
+        raise ValueError(f"{label} must not be empty, got {value!r} ({quantity.meaning})")
     low, high = float(quantity.domain.inf), float(quantity.domain.sup)
     bad = (array < low) | (array > high)
     if not closed:
@@ -52,7 +54,7 @@ def real_array(label: str, value: Any, meaning: str = "") -> Any:
         array = np.asarray(value)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{label} must be a number or an array of numbers, got {value!r}{note}") from error
-    if array.dtype == bool or array.dtype.kind not in "iuf":
+    if array.dtype.kind not in "iuf" or _holds_bool(value):
         raise ValueError(f"{label} must be real, got {value!r} of type {array.dtype}{note}")
     array = array.astype(float)
     if not np.isfinite(array).all():
@@ -71,6 +73,13 @@ def scalar(quantity: Quantity, value: Any, *, name: str | None = None, closed: b
 def plain(array: Any) -> Any:
     """A Python scalar for a 0-d array, the array itself otherwise: scalars in, scalars out."""
     return array.item() if np.ndim(array) == 0 else array
+
+
+def _holds_bool(value: Any) -> bool:
+    """Whether a truth value hides among the numbers of a list, where numpy would read it as 0 or 1."""
+    if isinstance(value, list | tuple):
+        return any(_holds_bool(part) for part in value)
+    return isinstance(value, bool | np.bool_)
 
 
 def _open(domain: sp.Set, side: str) -> bool:

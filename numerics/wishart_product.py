@@ -1,49 +1,39 @@
 """The product of two Wishart laws as a distribution: density, CDF, quantiles, moments, Stieltjes transform.
 
-Every formula is compiled from `derivations.wishart_product`; this module adds the edges at 50 digits, the branch
-of the cubic off the axis, and the inversion of the CDF.
+Every formula is compiled from `derivations.wishart_product`; this module adds the edges at 50 digits, the arrangement
+that loses no digit at edges and hard edges, the branch of the cubic off the axis, and the inversion of the CDF.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
 import mpmath
 import numpy as np
-from scipy.optimize import elementwise
+import sympy as sp
+from numpy.typing import NDArray
 
 from derivations import wishart_product as chapter
 from numerics.compile import FAST_FROM, fast_available, function
 from numerics.validate import check, plain, real_array
 
+Array = NDArray[np.float64]
+
+PDF_BACKENDS = ("auto", "numpy", "fast")
 _EDGE_DIGITS = 50
-_BLOCK = 8192
+_TIE_DIGITS = 120  # near a tie of (1, delta, gamma) two roots of the edge equation merge, and half the digits go
+_BLOCK = 8192  # points evaluated at a time: the temporaries stay in the cache
+_PRODUCT_RANGE = (1e-60, 1e40)  # of delta·gamma: its powers in Cardano's formula stay representable
+_SINGLE_RANGE = (1e-100, 1e100)  # of the ratio, in the Marchenko–Pastur limit
+_TABLE = 257  # angles at which the CDF is tabulated before it is inverted
+_STEPS = 200  # of the quantile's search; bisection alone needs 60
+
 _above, _below, _beyond = (chapter.variable(name, "distance") for name in ("above_lower", "below_upper", "above_middle"))
-
-
-@lru_cache(maxsize=4096)
-def _zeros(delta: float, gamma: float) -> tuple[float, ...]:
-    """Lower edge, upper edge and third zero of the discriminant, each as a rounded double and its rounding error."""
-    laws = (chapter.lower_edge, chapter.upper_edge, chapter.middle_root)
-    if delta == 0 or gamma == 0:
-        laws, ratio = (chapter.mp_lower_edge, chapter.mp_upper_edge), max(delta, gamma)
-        delta = gamma = ratio
-    zeros: list[float] = []
-    with mpmath.workdps(_EDGE_DIGITS):
-        for law in laws:
-            value = function(law.right, (chapter.delta, chapter.gamma), "mpmath")(mpmath.mpf(delta), mpmath.mpf(gamma))
-            value = mpmath.mpf(0) if abs(value) < mpmath.mpf(10) ** (20 - _EDGE_DIGITS) else mpmath.re(value)
-            zeros += [float(value), float(value - float(value))]
-    return tuple(zeros) + (0.0,) * (6 - len(zeros))
-
-
-def _by_distance(expression: Any) -> Any:
-    """The zeros of the discriminant expressed through x and the distances to them, so that no digit is lost."""
-    return expression.subs(
-        {chapter.upper: chapter.x + _below, chapter.lower: chapter.x - _above, chapter.middle: chapter.x - _beyond},
-        simultaneous=True,
-    )
+_ARGUMENTS = (chapter.x, _above, _below, _beyond, chapter.delta, chapter.gamma)
+_p = sp.Symbol("p", real=True)
 
 
 class WishartProduct:
@@ -64,14 +54,20 @@ class WishartProduct:
         first = check(chapter.delta, delta, closed=True)
         second = check(chapter.gamma, gamma, closed=True)
         size = real_array("scale", scale, "scale = κ = ‖w‖², the noise level of the pooled covariance")
-        if (size <= 0).any():
+        if not size.size or (size <= 0).any():
             raise ValueError(f"scale must be > 0, got {scale!r} (scale = κ = ‖w‖², the noise level)")
         if ((first == 0) & (second == 0)).any():
             raise ValueError("delta and gamma must not both be 0: the law is then the single point `scale`; give one ratio")
-        self._delta, self._gamma, self._scale = np.broadcast_arrays(first, second, size)
-        zeros = [_zeros(float(a), float(b)) for a, b in zip(self._delta.flat, self._gamma.flat, strict=True)]
+        self._delta, self._gamma, self._scale = _broadcast(delta=first, gamma=second, scale=size)
+        bulks = [_bulk(float(a), float(b)) for a, b in zip(self._delta.flat, self._gamma.flat, strict=True)]
         shape = self._delta.shape
-        self._zeros = tuple(np.array(column).reshape(shape) for column in zip(*zeros, strict=True))
+        self._bulk = _Bulk(*(np.array(column).reshape(shape) for column in zip(*bulks, strict=True)))
+        with np.errstate(over="ignore"):
+            representable = np.isfinite(self._bulk.high * self._scale) & np.isfinite(1 / self._scale)
+        if not representable.all():
+            raise ValueError(
+                f"delta, gamma and scale must leave edges and density within the range of a double, got {self!r}"
+            )
 
     def __repr__(self) -> str:
         values = (plain(np.asarray(v)) for v in (self._delta, self._gamma, self._scale))
@@ -81,28 +77,36 @@ class WishartProduct:
 
     def support(self) -> tuple[Any, Any]:
         """The interval of the continuous part, in units of the eigenvalues."""
-        return plain(self._zeros[0] * self._scale), plain(self._zeros[2] * self._scale)
+        return plain(self._bulk.low * self._scale), plain(self._bulk.high * self._scale)
 
     @property
     def atom(self) -> Any:
-        """The mass at 0."""
+        """The mass at 0 (law `wishart-product-atom`)."""
         return plain(np.asarray(function(chapter.atom.right, (chapter.delta, chapter.gamma))(self._delta, self._gamma)))
 
     def moment(self, order: int) -> Any:
-        """The moment ∫ xⁿ dμ of integer order >= 0, in units of scaleⁿ (law `wishart-product-moments`)."""
-        if isinstance(order, bool) or order != int(order) or order < 0:
+        """The moment ∫ xⁿ dμ of integer order >= 0, in units of scaleⁿ (law `wishart-product-moments`).
+
+        Raises ValueError for an order that is no such integer, or whose moment exceeds the range of a double.
+        """
+        number = real_array("order", order, "the order of a moment")
+        if number.ndim or number != np.round(number) or number < 0:
             raise ValueError(f"order must be an integer >= 0, got {order!r}")
-        if order == 0:
+        if number == 0:
             return plain(np.ones(self._delta.shape))
-        return plain(_moment(int(order))(self._delta, self._gamma) * self._scale ** int(order))
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = np.asarray(_moment(int(number))(self._delta, self._gamma) * self._scale ** int(number))
+        if not np.isfinite(value).all():
+            raise ValueError(f"order must be smaller: the moment of order {int(number)} exceeds the range of a double")
+        return plain(value)
 
     def mean(self) -> Any:
         """The mean: `scale`."""
         return self.moment(1)
 
     def var(self) -> Any:
-        """The variance, in units of scale²."""
-        return plain(np.asarray(self.moment(2) - self.moment(1) ** 2))
+        """The variance, in units of scale² (the second moment less the square of the first, law by law)."""
+        return plain(np.asarray(_variance()(self._delta, self._gamma) * self._scale**2))
 
     # Density and distribution function -------------------------------------------------------------------------
 
@@ -112,17 +116,11 @@ class WishartProduct:
         `backend`: "numpy", "fast", or "auto" (the fast one from 20,000 points, where installed).
         """
         place = real_array("x", x, "the point, an eigenvalue")
-        chosen = _backend(backend, place.size)
-        return plain(self._in_blocks(lambda part: _Grid(self, part).density(chosen), place))
-
-    def _in_blocks(self, evaluate: Any, place: Any) -> Any:
-        """Evaluate block by block, so that the temporaries stay in the cache (several times faster for long arrays)."""
-        if self._delta.ndim or place.size <= _BLOCK:
-            return evaluate(place)
-        flat, values = place.ravel(), np.empty(place.size)
-        for start in range(0, flat.size, _BLOCK):
-            values[start : start + _BLOCK] = evaluate(flat[start : start + _BLOCK])
-        return values.reshape(place.shape)
+        if backend not in PDF_BACKENDS:
+            raise ValueError(f"backend must be one of {', '.join(PDF_BACKENDS)}, got {backend!r}")
+        if backend == "auto":
+            backend = "fast" if place.size >= FAST_FROM and fast_available() else "numpy"
+        return self._at(x=place, evaluate=lambda bulk, y: _pdf(bulk, bulk.from_outside(y), backend), unit=self._scale)
 
     def pdf_near_edge(self, distance: Any, edge: str = "upper") -> Any:
         """Density at `distance` (> 0, in units of the eigenvalues) inside the support from its upper or lower edge.
@@ -132,33 +130,43 @@ class WishartProduct:
         if edge not in ("upper", "lower"):
             raise ValueError(f"edge must be 'upper' or 'lower', got {edge!r}")
         depth = real_array("distance", distance, "distance to the edge, inwards")
-        width = np.asarray(self.support()[1] - np.asarray(self.support()[0]))
+        width = np.asarray((self._bulk.high - self._bulk.low) * self._scale)
+        _broadcast(distance=depth, delta=width)
         if ((depth <= 0) | (depth >= width)).any():
             raise ValueError(f"distance must be > 0 and below the width of the support, got {distance!r}")
-        return plain(_Grid(self, depth / self._scale, edge).density())
+        return self._at(
+            distance=depth, evaluate=lambda bulk, y: _pdf(bulk, bulk.from_edge(y, edge), "numpy"), unit=self._scale
+        )
 
     def cdf(self, x: Any) -> Any:
         """Distribution function F(x), the atom included (law `wishart-product-distribution`)."""
         place = real_array("x", x, "the point, an eigenvalue")
-        return plain(self._in_blocks(lambda part: _Grid(self, part).distribution(self.atom), place))
+        return self._at(x=place, evaluate=lambda bulk, y: _cdf(bulk, bulk.from_outside(y)))
 
     def ppf(self, q: Any) -> Any:
-        """Quantile: the smallest x with F(x) >= q, for q in [0, 1]."""
+        """Quantile: the smallest x of the support or the atom with F(x) >= q, for q in [0, 1]."""
         level = real_array("q", q, "a probability")
         if ((level < 0) | (level > 1)).any():
             raise ValueError(f"q must be >= 0 and <= 1, got {q!r} (a probability)")
-        level, *parts = np.broadcast_arrays(level, self._delta, self._gamma, *self._zeros[:3:2], np.asarray(self.atom))
-        delta, gamma, low, high, atom = parts
-        values = np.where(level <= atom, np.where(atom > 0, 0.0, low), high)
-        inner = (level > atom) & (level < 1)
-        if inner.any():
-            values[inner] = _quantile(*(part[inner] for part in (level, delta, gamma, low, high)))
-        return plain(values * self._scale)
+        shape = _broadcast(q=level, delta=self._delta)[0].shape
+        values = np.empty(level.size if not self._delta.ndim else int(np.prod(shape)))
+        for bulk, where in self._groups(shape):
+            values[where] = _quantile(bulk, np.broadcast_to(level, shape).ravel()[where])
+        return plain(values.reshape(shape) * self._scale)
 
     def rvs(self, size: Any = None, random_state: Any = None) -> Any:
-        """Independent draws by inversion. `random_state`: a seed, a `numpy.random.Generator` or None."""
-        generator = np.random.default_rng(random_state)
-        return self.ppf(generator.random(self._delta.shape if size is None else size))
+        """Independent draws by inversion, of shape `size` (default: that of the parameters; an integer or a tuple).
+
+        `random_state`: a seed, a `numpy.random.Generator` or None (fresh entropy). Equal seeds give equal draws.
+        """
+        shape = self._delta.shape if size is None else _shape(size)
+        try:
+            fits = np.broadcast_shapes(shape, self._delta.shape) == shape
+        except ValueError:
+            fits = False
+        if not fits:
+            raise ValueError(f"size must be a shape to which the parameters' {self._delta.shape} broadcasts, got {size!r}")
+        return self.ppf(_generator(random_state).random(shape))
 
     # Stieltjes transform ---------------------------------------------------------------------------------------
 
@@ -167,94 +175,205 @@ class WishartProduct:
 
         Infinite at z = 0 where there is an atom or a hard edge.
         """
-        point = np.asarray(z)
-        if point.dtype.kind not in "iufc" or not np.isfinite(point).all():
-            raise ValueError(f"z must be a finite complex number or an array of them, got {z!r}")
-        point, delta, gamma, scale = np.broadcast_arrays(point.astype(complex), self._delta, self._gamma, self._scale)
-        window = [np.broadcast_to(edge, point.shape) for edge in self._window()]
-        upper = np.where(point.imag < 0, point.conj(), point) / scale  # G(z̄) is the conjugate of G(z)
-        m = _physical_root(upper, delta, gamma, *window)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = m / ((1 + delta * m) * (1 + gamma * m))  # (1 + m)/z by the cubic: no cancellation at small z
-        value = np.where(np.isfinite(value), value, np.inf)
-        return plain(np.where(point.imag < 0, value.conj(), value) / scale)
+        point = _complex_array("z", z)
+        shape = _broadcast(z=point, delta=self._delta)[0].shape
+        scale = np.broadcast_to(self._scale, shape).ravel()
+        with np.errstate(over="ignore", invalid="ignore"):
+            flat = np.broadcast_to(point, shape).ravel() / scale
+        values = np.empty(flat.size, dtype=complex)
+        for bulk, where in self._groups(shape):
+            values[where] = _stieltjes(bulk, flat[where])
+        return plain((values / scale).reshape(shape))
 
-    def _window(self) -> tuple[Any, Any]:
-        """1/t at the lower and at the upper edge: the real parts between which the physical root lies."""
-        edges = [_edge_roots(float(a), float(b)) for a, b in zip(self._delta.flat, self._gamma.flat, strict=True)]
-        low, high = (np.array(column).reshape(self._delta.shape) for column in zip(*edges, strict=True))
-        return 1 / low, 1 / high
+    # Points and parameters side by side --------------------------------------------------------------------------
+
+    def _at(self, *, evaluate: Any, unit: Any = None, **given: Any) -> Any:
+        """`evaluate` at the named points, block by block; divided by `unit` where the result has one."""
+        ((name, place),) = given.items()
+        shape = _broadcast(**{name: place, "delta": self._delta})[0].shape
+        scale = self._scale if not self._scale.ndim else np.broadcast_to(self._scale, shape).ravel()
+        with np.errstate(over="ignore", under="ignore"):
+            flat = np.broadcast_to(place, shape).ravel() / scale
+        values = np.empty(flat.size)
+        for bulk, where in self._groups(shape):
+            points = flat[where]
+            found = np.empty(points.size)
+            for start in range(0, points.size, _BLOCK):
+                block = slice(start, start + _BLOCK)
+                found[block] = evaluate(bulk.part(block), points[block])
+            values[where] = found
+        if unit is not None:
+            values /= scale
+        return plain(values.reshape(shape))
+
+    def _groups(self, shape: tuple[int, ...]) -> Iterator[tuple[_Bulk, Any]]:
+        """The parameters (numbers, or one entry a point) and the points that one set of formulas serves."""
+        if not self._delta.ndim:
+            yield self._bulk, slice(None)
+            return
+        spread = self._bulk.spread(shape)
+        for single in (False, True):
+            for exact in (False, True):
+                where = (spread.single == single) & (spread.exact == exact)
+                if where.any():
+                    yield spread.part(where), where
 
 
-class _Grid:
-    """Points and parameters broadcast together, and the arguments of the compiled formulas inside the support."""
+@dataclass(frozen=True)
+class _Bulk:
+    """Parameters of the law: numbers, or arrays with one entry a point.
 
-    def __init__(self, law: WishartProduct, place: Any, edge: str | None = None) -> None:
-        low, low_error, high, high_error, middle, middle_error = law._zeros
-        scaled = place / law._scale if edge is None else place
-        if edge is None:
-            self.y = scaled
-            above, below = (scaled - low) - low_error, (high - scaled) + high_error
-        elif edge == "upper":
-            below = scaled
-            self.y, above = (high - scaled) + high_error, (high - low) - scaled
+    Each zero of the discriminant is a rounded double and its rounding error; `t_low` and `t_high` are 1/m at the
+    edges. `single`: the Marchenko–Pastur limit, whose one ratio is both `delta` and `gamma` here. `hard`: the largest
+    of (1, delta, gamma) is not unique, so the density diverges at 0. `exact`: so extreme that the formulas would over-
+    or underflow in doubles, and are evaluated in mpmath.
+    """
+
+    delta: Any
+    gamma: Any
+    low: Any
+    low_error: Any
+    high: Any
+    high_error: Any
+    middle: Any
+    middle_error: Any
+    t_low: Any
+    t_high: Any
+    mass: Any
+    single: Any
+    hard: Any
+    exact: Any
+
+    def _map(self, change: Any) -> _Bulk:
+        return _Bulk(*(change(getattr(self, field.name)) for field in fields(self)))
+
+    def part(self, where: Any) -> _Bulk:
+        """The parameters of some of the points."""
+        return self._map(lambda column: column[where]) if np.ndim(self.delta) else self
+
+    def spread(self, shape: tuple[int, ...]) -> _Bulk:
+        """One entry a point."""
+        return self._map(lambda column: np.broadcast_to(column, shape).ravel())
+
+    @property
+    def is_single(self) -> bool:
+        return bool(np.all(self.single))
+
+    @property
+    def is_exact(self) -> bool:
+        return bool(np.any(self.exact))
+
+    def from_outside(self, y: Array) -> tuple[Array, ...]:
+        """y and its distances to the lower edge, to the upper edge and to the third zero, where y is the position."""
+        below = (self.high - y) + self.high_error
+        return y, (y - self.low) - self.low_error, below, (y - self.middle) - self.middle_error
+
+    def from_edge(self, distance: Array, edge: str) -> tuple[Array, ...]:
+        """The same where the distance to one edge is given."""
+        width = (self.high - self.low) + (self.high_error - self.low_error)
+        above, below = (width - distance, distance) if edge == "upper" else (distance, width - distance)
+        return self._from_distances(above, below)
+
+    def from_angle(self, angle: Array) -> tuple[Array, ...]:
+        """The same at x = low + width sin²(angle/2), in which the distribution function is smooth at both edges."""
+        width = (self.high - self.low) + (self.high_error - self.low_error)
+        return self._from_distances(width * np.sin(angle / 2) ** 2, width * np.cos(angle / 2) ** 2)
+
+    def _from_distances(self, above: Array, below: Array) -> tuple[Array, ...]:
+        near_upper = below < above
+        y = np.where(near_upper, (self.high - below) + self.high_error, (self.low + above) + self.low_error)
+        gap = (self.low - self.middle) + (self.low_error - self.middle_error)
+        return y, above, below, above + gap
+
+
+@lru_cache(maxsize=1 << 16)
+def _bulk(delta: float, gamma: float) -> tuple[Any, ...]:
+    """The fields of `_Bulk` for one pair of ratios."""
+    single = delta == 0 or gamma == 0
+    ratio = max(delta, gamma)
+    ties = [delta == 1, gamma == 1, delta == gamma]
+    largest = sorted((1.0, ratio) if single else (1.0, delta, gamma))[::-1]
+    hard = largest[0] == largest[1]
+    with mpmath.workdps(_EDGE_DIGITS):
+        first, second = mpmath.mpf(delta), mpmath.mpf(gamma)
+        if single:
+            root = mpmath.sqrt(ratio)
+            t_low, t_high = -root, root
+            names = {"low": chapter.mp_lower_edge, "high": chapter.mp_upper_edge}
+            zeros = {name: function(law.right, (chapter.delta,), "mpmath")(mpmath.mpf(ratio)) for name, law in names.items()}
+            zeros["middle"] = zeros["low"]  # there is none; the formulas of the limit do not use it
         else:
-            above = scaled
-            self.y, below = (low + scaled) + low_error, (high - low) - scaled
-        beyond = (self.y - middle) - middle_error
-        self._high = high
-        self._shape = np.broadcast_shapes(self.y.shape, low.shape)
-        self.y = self.spread(self.y)
-        self.inside = (self.spread(above) > 0) & (self.spread(below) > 0)
-        self.hard_edge = (self.y == 0) & (self.spread(low) == 0) & (self.spread(np.asarray(law.atom)) >= 0)
-        self.hard_edge &= ~self.inside
-        single = (law._delta == 0) | (law._gamma == 0)
-        if single.any() and not single.all():
-            raise ValueError("delta or gamma is 0 at some entries only; treat the Marchenko–Pastur limit separately")
-        self.single = bool(single.all())
-        ratio = np.maximum(law._delta, law._gamma)
-        self._delta, self._gamma = (ratio, ratio) if self.single else (law._delta, law._gamma)
-        self._distances = (above, below, beyond)
-        self._scale = law._scale
-
-    def spread(self, array: Any) -> Any:
-        return np.broadcast_to(array, self._shape)
-
-    def _pick(self, array: Any) -> Any:
-        return array if np.ndim(array) == 0 else self.spread(array)[self.inside]
-
-    def arguments(self) -> tuple[Any, ...]:
-        """x, the three distances, delta and gamma at the points inside the support."""
-        return tuple(self._pick(part) for part in (self.y, *self._distances, self._delta, self._gamma))
-
-    def density(self, backend: str = "numpy") -> Any:
-        values = np.where(self.hard_edge, np.inf, 0.0)
-        if self.inside.any():
-            values[self.inside] = _density(self.single, backend)(*self.arguments()) / self._pick(self._scale)
-        return values
-
-    def distribution(self, atom: Any) -> Any:
-        values = np.where(self.y < 0, 0.0, np.where(self.y >= self._high, 1.0, self.spread(np.asarray(atom))))
-        if self.inside.any():
-            arguments = self.arguments()
-            imaginary = _part("imaginary", self.single)(*arguments)
-            real = _part("real", self.single)(*arguments, imaginary)
-            values[self.inside] = _distribution(self.single)(real, imaginary, *arguments[-2:])
-        return values
+            roots = {name: _edge_root(index, first, second) for name, index in (("low", 2), ("high", 0), ("middle", 1))}
+            place = function(chapter.spectral_map.right, (chapter.t, chapter.delta, chapter.gamma), "mpmath")
+            zeros = {name: place(root, first, second) for name, root in roots.items()}
+            t_low, t_high = roots["low"], roots["high"]
+            if any(ties) and (not hard or len(set(largest)) == 1):  # the tie is below the largest: the middle zero is 0
+                zeros["middle"] = mpmath.mpf(0)
+        if hard:
+            zeros["low"] = mpmath.mpf(0)
+        edges = [part for name in ("low", "high", "middle") for part in _split(zeros[name])]
+        mass = float(function(chapter.atom.right, (chapter.delta, chapter.gamma), "mpmath")(first, second))
+    low, high = _SINGLE_RANGE if single else _PRODUCT_RANGE
+    exact = not low <= (ratio if single else delta * gamma) <= high
+    ratios = (ratio, ratio) if single else (delta, gamma)
+    return (*ratios, *edges, float(t_low), float(t_high), mass, single, hard, exact)
 
 
-_ARGUMENTS = (chapter.x, _above, _below, _beyond, chapter.delta, chapter.gamma)
+def _split(value: Any) -> tuple[float, float]:
+    """A number of many digits as a double and its rounding error."""
+    rounded = float(value)
+    return rounded, float(value - rounded) if np.isfinite(rounded) else 0.0
 
 
-def _backend(name: str, points: int) -> str:
-    if name != "auto":
-        return name
-    return "fast" if points >= FAST_FROM and fast_available() else "numpy"
+def _edge_root(index: int, delta: Any, gamma: Any) -> Any:
+    """Root number `index` of the edge equation: its closed form in doubles, then Newton's method at 50 digits.
+
+    Where two roots nearly meet, the closed form itself with more digits.
+    """
+    arguments = (chapter.t, chapter.delta, chapter.gamma)
+    value, slope = (function(part, arguments, "mpmath") for part in _edge_polynomial())
+    closed_form = function(chapter.edge_roots.right, (chapter.k, chapter.delta, chapter.gamma), "mpmath")
+    with mpmath.workdps(15):
+        root = mpmath.re(closed_form(index, delta, gamma))
+    root *= 1
+    accurate = mpmath.mpf(10) ** (5 - _EDGE_DIGITS)
+    if abs(slope(root, delta, gamma)) > root**2 / 100:
+        for _ in range(8):
+            step = value(root, delta, gamma) / slope(root, delta, gamma)
+            root -= step
+            if abs(step) <= accurate * abs(root):
+                return root
+    with mpmath.workdps(_TIE_DIGITS):
+        return mpmath.re(closed_form(index, delta, gamma))
+
+
+@lru_cache
+def _edge_polynomial() -> tuple[Any, Any]:
+    value = chapter.edge_equation.left - chapter.edge_equation.right
+    return value, sp.diff(value, chapter.t)
+
+
+# The compiled formulas --------------------------------------------------------------------------------------------
+
+
+def _by_distance(expression: Any) -> Any:
+    """The zeros of the discriminant expressed through x and the distances to them, so that no digit is lost."""
+    return expression.subs(
+        {chapter.upper: chapter.x + _below, chapter.lower: chapter.x - _above, chapter.middle: chapter.x - _beyond},
+        simultaneous=True,
+    )
+
+
+@lru_cache
+def _imaginary(single: bool, backend: str) -> Any:
+    """v = −Im m(x + i0) as a function of x, the distances and the ratios."""
+    law = chapter.mp_imaginary_part if single else chapter.imaginary_part
+    return function(_by_distance(law.right), _ARGUMENTS, backend)
 
 
 @lru_cache
 def _density(single: bool, backend: str) -> Any:
-    """The density of `density-law`, of the Marchenko–Pastur limit if `single`, as a function of x and distances."""
+    """The density of `density-law`, of the Marchenko–Pastur limit if `single`, in the same arguments."""
     law = chapter.density_law
     expression = law.right
     if single:
@@ -262,19 +381,59 @@ def _density(single: bool, backend: str) -> Any:
     return function(_by_distance(expression), _ARGUMENTS, backend)
 
 
-@lru_cache
-def _part(which: str, single: bool) -> Any:
-    imaginary = chapter.mp_imaginary_part if single else chapter.imaginary_part
-    real = chapter.mp_real_part if single else chapter.real_part
-    if which == "imaginary":
-        return function(_by_distance(imaginary.right), _ARGUMENTS)
-    return function(_by_distance(real.right), (*_ARGUMENTS, chapter.v))
+def _weights(single: bool) -> tuple[Any, ...]:
+    """The weights w of the factors 1 + w m of the law's equation."""
+    return (sp.Integer(1), chapter.delta) if single else (sp.Integer(1), chapter.delta, chapter.gamma)
 
 
 @lru_cache
-def _distribution(single: bool) -> Any:
+def _distribution(single: bool, backend: str) -> Any:
+    """F as a function of v, the ratios and Re(1 + w m) for each weight w."""
     law = chapter.mp_distribution if single else chapter.distribution_law
-    return function(law.right, (chapter.u, chapter.v, chapter.delta, chapter.gamma))
+    weights = _weights(single)
+    factors = sp.symbols(f"factor:{len(weights)}", real=True)
+    whole = law.right.xreplace({1 + w * chapter.u: factor for w, factor in zip(weights, factors, strict=True)})
+    return function(whole, (chapter.v, chapter.delta, chapter.gamma, *factors), backend)
+
+
+@lru_cache
+def _factor_parts(single: bool, which: int, backend: str) -> tuple[Any, ...]:
+    """Coefficients of the equation A p² + B p + C = 0 of p = Re(1 + w m), and the root of its discriminant.
+
+    From the equation for u = Re m of `wishart-product-real-part` by u = (p − 1)/w: close to a hard edge p is far
+    smaller than the rounding of u. A constant that vanishes at a tie is kept as a product.
+    """
+    weight = _weights(single)[which]
+    arguments = (chapter.x, chapter.v, chapter.delta, chapter.gamma)
+    if single:
+        equation = chapter.u - chapter.mp_real_part.right
+        root = sp.Integer(1)
+    else:
+        equation = chapter.real_part.steps[0].equation.lhs
+        (root,) = (part for part in chapter.real_part.right.atoms(sp.Pow) if part.exp == sp.Rational(1, 2))
+    shifted = sp.Poly(sp.expand(equation.subs(chapter.u, (_p - 1) / weight) * weight), _p)
+    parts = [_factored(shifted.coeff_monomial(_p**order)) for order in (2, 1, 0)]
+    return tuple(function(part, arguments, backend) for part in (*parts, 2 * root))
+
+
+def _factored(expression: Any) -> Any:
+    """The expression with the part that is free of x and v as a product."""
+    at_zero = expression.subs({chapter.x: 0, chapter.v: 0})
+    return sp.factor(at_zero) + sp.expand(expression - at_zero)
+
+
+def _factors(single: bool, x: Any, v: Any, delta: Any, gamma: Any, backend: str) -> list[Any]:
+    """Re(1 + w m) for each weight w: the right root, in the form that does not cancel."""
+    found = []
+    for which in range(len(_weights(single))):
+        leading, linear, constant, root = (part(x, v, delta, gamma) for part in _factor_parts(single, which, backend))
+        if single:
+            found.append(-constant / linear)
+        elif backend == "mpmath":
+            found.append((root - linear) / (2 * leading))
+        else:
+            found.append(np.where(linear >= 0, -2 * constant / (linear + root), (root - linear) / (2 * leading)))
+    return found
 
 
 @lru_cache
@@ -284,65 +443,270 @@ def _moment(order: int) -> Any:
     return lambda delta, gamma: np.broadcast_to(compiled(delta, gamma), np.shape(delta))
 
 
-@lru_cache(maxsize=4096)
-def _edge_roots(delta: float, gamma: float) -> tuple[float, float]:
-    """t at the lower and at the upper edge."""
-    compiled = function(chapter.edge_roots.right, (chapter.k, chapter.delta, chapter.gamma), "mpmath")
+@lru_cache
+def _variance() -> Any:
+    """The variance as one expression: the difference of two nearly equal moments would lose a small one."""
+    first, second = (chapter.moments.right.subs(chapter.n, order).doit() for order in (1, 2))
+    return function(sp.expand(second - first**2), (chapter.delta, chapter.gamma))
+
+
+# Density and distribution function at points inside the support --------------------------------------------------
+
+
+def _pdf(bulk: _Bulk, place: tuple[Array, ...], backend: str) -> Array:
+    y, above, below, _ = place
+    inside = (above > 0) & (below > 0)
+    single = bulk.is_single
+    if bulk.is_exact:
+        values = _in_digits(lambda *point: _density(single, "mpmath")(*point), bulk, place, inside)
+    else:
+        with np.errstate(all="ignore"):
+            values = _density(single, backend)(*place, bulk.delta, bulk.gamma)
+    if not inside.all():
+        values = np.where(inside, values, 0.0)
+    _finite("pdf", values)
+    return np.asarray(np.where(bulk.hard & (y == 0) & ~inside, np.inf, values) if np.any(bulk.hard) else values)
+
+
+def _cdf(bulk: _Bulk, place: tuple[Array, ...]) -> Array:
+    y, above, below, _ = place
+    inside = (above > 0) & (below > 0)
+    single = bulk.is_single
+    if bulk.is_exact:
+        values = _in_digits(lambda *point: _distribution_at(single, point, "mpmath"), bulk, place, inside)
+    else:
+        with np.errstate(all="ignore"):
+            values = _distribution_at(single, (*place, bulk.delta, bulk.gamma), "numpy")
+    outside = np.where(y < 0, 0.0, np.where(below <= 0, 1.0, bulk.mass))
+    values = np.where(inside, values, outside)
+    _finite("cdf", values)
+    return np.asarray(np.where(inside, np.clip(values, bulk.mass, 1.0), values))
+
+
+def _distribution_at(single: bool, point: tuple[Any, ...], backend: str) -> Any:
+    x, *_, delta, gamma = point
+    v = _imaginary(single, backend)(*point)
+    return _distribution(single, backend)(v, delta, gamma, *_factors(single, x, v, delta, gamma, backend))
+
+
+def _in_digits(compiled: Any, bulk: _Bulk, place: tuple[Array, ...], inside: Any) -> Array:
+    """The formula point by point with 50 digits, at the points inside."""
+    values = np.zeros(inside.shape)
+    _, *distances = place
+    columns = [np.broadcast_to(part, inside.shape) for part in (*distances, bulk.delta, bulk.gamma, bulk.low, bulk.low_error)]
     with mpmath.workdps(_EDGE_DIGITS):
-        low, high = (mpmath.re(compiled(index, mpmath.mpf(delta), mpmath.mpf(gamma))) for index in (2, 0))
-    return float(low), float(high)
+        for index in np.flatnonzero(inside):
+            *arguments, low, low_error = (mpmath.mpf(float(column[index])) for column in columns)
+            values[index] = float(mpmath.re(compiled(low + low_error + arguments[0], *arguments)))
+    return values
 
 
-def _quantile(level: Any, delta: Any, gamma: Any, low: Any, high: Any) -> Any:
-    """Solve F = level in the angle φ of x = low + (high − low) sin²(φ/2), in which F is smooth at both edges."""
-
-    def place(angle: Any, low: Any, high: Any) -> Any:
-        return low + (high - low) * np.sin(angle / 2) ** 2
-
-    def excess(angle: Any, level: Any, delta: Any, gamma: Any, low: Any, high: Any) -> Any:
-        return WishartProduct(delta, gamma).cdf(place(angle, low, high)) - level
-
-    tolerances = {"xatol": 1e-15, "xrtol": 4e-16, "fatol": 0.0, "frtol": 0.0}
-    bracket = (np.zeros_like(level), np.full_like(level, np.pi))
-    solution = elementwise.find_root(excess, bracket, args=(level, delta, gamma, low, high), tolerances=tolerances)
-    if not solution.success.all():
-        raise ArithmeticError(f"the quantile did not converge at q = {level[~solution.success][0]!r}")
-    return place(solution.x, low, high)
+def _finite(name: str, values: Any) -> None:
+    if not np.isfinite(values).all():
+        raise ArithmeticError(f"{name} left the range of a double; the ratios or the distance to an edge are too extreme")
 
 
-def _physical_root(z: Any, delta: Any, gamma: Any, window_low: Any, window_high: Any) -> Any:
-    """The root m of the cubic with Im m <= 0 and Re m inside the window of the edges, for Im z >= 0.
+# Quantiles --------------------------------------------------------------------------------------------------------
+
+
+def _quantile(bulk: _Bulk, level: Array) -> Array:
+    """The positions, in units of scale, at which F reaches the levels."""
+    values = np.asarray(np.where(level <= bulk.mass, np.where(bulk.mass > 0, 0.0, bulk.low), bulk.high))
+    inner = np.flatnonzero((level > bulk.mass) & (level < 1))
+    table = None if np.ndim(bulk.delta) else _table(bulk)
+    for start in range(0, inner.size, _BLOCK):
+        block = inner[start : start + _BLOCK]
+        part = bulk.part(block)
+        values[block] = part.from_angle(_angles(part, level[block], table))[0]
+    return values
+
+
+def _table(bulk: _Bulk) -> tuple[Array, Array]:
+    angles = np.linspace(0, np.pi, _TABLE)
+    values = np.maximum.accumulate(_cdf(bulk, bulk.from_angle(angles)))
+    values[0], values[-1] = bulk.mass, 1.0
+    return angles, values
+
+
+def _angles(bulk: _Bulk, level: Array, table: tuple[Array, Array] | None) -> Array:
+    """The angles at which F = level, by Newton's method inside a bracket that shrinks; bisection where it stalls."""
+    low, high, angle = _start(level, bulk.mass, table)
+    previous = np.full(level.size, np.inf)
+    active = np.arange(level.size)
+    for _ in range(_STEPS):
+        part, here = bulk.part(active), angle[active]
+        place = part.from_angle(here)
+        slope = _pdf(part, place, "numpy") * (part.high - part.low) * np.sin(here) / 2
+        excess = _cdf(part, place) - level[active]
+        low[active] = np.where(excess <= 0, here, low[active])
+        high[active] = np.where(excess >= 0, here, high[active])
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            there = here - excess / slope
+        halved = np.abs(excess) <= previous[active] / 2
+        stalled = ~halved & (np.abs(excess) <= _noise(part, place))
+        newton = halved & (there > low[active]) & (there < high[active])
+        there = np.where(newton, there, (low[active] + high[active]) / 2)
+        done = stalled | (np.abs(excess) <= 2.5e-16) | (np.abs(there - here) <= 1e-15 * here)
+        angle[active] = np.where(done, here, there)
+        previous[active] = np.abs(excess)
+        active = active[~done]
+        if not active.size:
+            return angle
+    raise ArithmeticError(f"the quantile did not converge at q = {float(level[active[0]])!r} within {_STEPS} steps")
+
+
+def _noise(bulk: _Bulk, place: tuple[Array, ...]) -> Array:
+    """What rounding leaves of F: its terms are of the size of v = π x f."""
+    return np.asarray(1e-15 * (4 + np.pi * place[0] * _pdf(bulk, place, "numpy")))
+
+
+def _start(level: Array, mass: Any, table: tuple[Array, Array] | None) -> tuple[Array, Array, Array]:
+    """A bracket and a first guess: from the table, by a power law in its outermost cells."""
+    if table is None:
+        return np.zeros(level.size), np.full(level.size, np.pi), np.full(level.size, np.pi / 2)
+    angles, values = table
+    cell = np.clip(np.searchsorted(values, level), 1, values.size - 1)
+    guess = np.interp(level, values, angles)
+    for end, gap, heights in ((1, level - mass, values - mass), (-1, 1 - level, 1 - values)):
+        first, second = heights[[1, 2]] if end == 1 else heights[[-2, -3]]
+        if 0 < first < second:
+            distance = angles[1] * (gap / first) ** (np.log(2) / np.log(second / first))
+            guess = np.where(cell == (1 if end == 1 else values.size - 1), distance if end == 1 else np.pi - distance, guess)
+    low, high = angles[cell - 1], angles[cell]
+    return low, high, np.where((guess > low) & (guess < high), guess, (low + high) / 2)
+
+
+# Stieltjes transform ----------------------------------------------------------------------------------------------
+
+
+def _stieltjes(bulk: _Bulk, z: Any) -> Any:
+    """G(z), in units of 1/scale. G(z̄) is the conjugate of G(z)."""
+    below = z.imag < 0
+    point = np.where(below, z.conj(), z)
+    delta, gamma = (np.broadcast_to(part, point.shape) for part in (bulk.delta, bulk.gamma))
+    if bulk.is_single:
+        gamma = np.zeros(point.shape)
+    far = np.abs(point) > 1e20 * np.maximum(1, bulk.high)  # the mass is at 0, to all digits
+    with np.errstate(all="ignore"):
+        t = _reciprocal_root(np.where(far, 1j, point), delta, gamma, 1 / bulk.t_low, 1 / bulk.t_high)
+        value = _from_root(1 / t, np.where(far, 1j, point), delta, gamma)
+        value = np.where(far, 1 / point, value)
+        place = bulk.from_outside(point.real)
+    on_support = (point.imag == 0) & (place[1] > 0) & (place[2] > 0)
+    if on_support.any():
+        value[on_support] = _on_support(bulk.part(on_support), tuple(part[on_support] for part in place))
+    value = np.where((point == 0) & (bulk.hard | (bulk.mass > 0)), np.inf, value)
+    if np.isnan(value).any():
+        raise ArithmeticError(f"stieltjes left the range of a double at z = {complex(z[np.isnan(value)][0])!r}")
+    return np.where(below, value.conj(), value)
+
+
+def _on_support(bulk: _Bulk, place: tuple[Array, ...]) -> Any:
+    """The limit from above: m = u − iv, with G = (1 + m)/x."""
+    imaginary = np.pi * _pdf(bulk, place, "numpy")
+    single, x = bulk.is_single, place[0]
+    with np.errstate(all="ignore"):
+        first, *_ = _factors(single, x, imaginary * x, bulk.delta, bulk.gamma, "numpy")
+    return first / x - 1j * imaginary
+
+
+def _reciprocal_root(z: Any, delta: Any, gamma: Any, window_low: Any, window_high: Any) -> Any:
+    """t = 1/m for the root m of the cubic with Im m <= 0 and Re m inside the window of the edges, for Im z >= 0.
 
     The cubic in t = 1/m is monic, so it stays well scaled when delta·gamma is small.
     """
-    flat = [np.ravel(part) for part in (z, delta, gamma)]
-    point, first, second = flat
-    companion = np.zeros((point.size, 3, 3), dtype=complex)
+    companion = np.zeros((z.size, 3, 3), dtype=complex)
     companion[:, 1, 0] = companion[:, 2, 1] = 1
-    # (t + 1)(t + δ)(t + γ) − z t², lowest order last column first
-    coefficients = _map_polynomial()(first, second)
-    companion[:, 0, 2], companion[:, 1, 2] = -coefficients[0], -coefficients[1]
-    companion[:, 2, 2] = -(coefficients[2] - point)
+    coefficients = _map_polynomial()(delta, gamma)
+    for order, coefficient in enumerate(coefficients):
+        companion[:, order, 2] = -coefficient
+    companion[:, 2, 2] += z
     roots = np.linalg.eigvals(companion)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        m = 1 / roots
-    middle = (np.ravel(window_low) + np.ravel(window_high))[:, None] / 2
-    outside = np.abs(m.real - middle) - (np.ravel(window_high) - np.ravel(window_low))[:, None] / 2
-    score = np.where(np.isfinite(m), np.maximum(outside, 0) + np.maximum(m.imag, 0), np.inf)
-    chosen = np.take_along_axis(roots, np.argmin(score, axis=1)[:, None], axis=1)[:, 0]
-    for _ in range(2):  # Newton on the cubic: the eigenvalues are backward stable, not accurate root by root
-        value = ((chosen + coefficients[2] - point) * chosen + coefficients[1]) * chosen + coefficients[0]
-        slope = (3 * chosen + 2 * (coefficients[2] - point)) * chosen + coefficients[1]
-        step = np.where(slope != 0, value / np.where(slope != 0, slope, 1), 0)
-        chosen = chosen - step
-    m = 1 / chosen
-    return np.where(m.imag > 0, m.real, m).reshape(np.shape(z))
+    m = 1 / roots
+    low, high = (np.broadcast_to(edge, z.shape)[:, None] for edge in (window_low, window_high))
+    outside = np.maximum(np.abs(m.real - (low + high) / 2) - (high - low) / 2, 0)
+    score = np.where(np.isfinite(m), outside + np.maximum(m.imag, 0), np.inf)
+    return np.take_along_axis(roots, np.argmin(score, axis=1)[:, None], axis=1)[:, 0]
+
+
+def _from_root(m: Any, z: Any, delta: Any, gamma: Any) -> Any:
+    """G from an approximate root m, mended by Newton's method in p = 1 + w m, with w the largest of 1, δ, γ.
+
+    Near z = 0, p is far smaller than the rounding of m. Then G = (1 + m)/z, or by the law m/((1 + δm)(1 + γm)).
+    """
+    largest = np.argmax([np.ones(z.shape), delta, gamma], axis=0)
+    value = np.empty(z.shape, dtype=complex)
+    for which, weight in enumerate((np.ones(z.shape), delta, gamma)):
+        here = largest == which
+        if not here.any():
+            continue
+        w, point, first, second = weight[here], z[here], delta[here], gamma[here]
+        p = 1 + w * m[here]
+        coefficients = [part(point, first, second) for part in _shifted_polynomial(which)]
+        for _ in range(3):
+            residual, slope = np.zeros(p.shape, dtype=complex), np.zeros(p.shape, dtype=complex)
+            for coefficient in coefficients:
+                residual, slope = residual * p + coefficient, slope * p + residual
+            p = p - np.where(slope != 0, residual / np.where(slope != 0, slope, 1), 0)
+        root = (p - 1) / w
+        root = np.where(root.imag > 0, root.real, root)
+        direct = ((w - 1) + np.where(root.imag < 0, p, p.real)) / w / point
+        by_law = root / ((1 + first * root) * (1 + second * root))
+        value[here] = np.where((w == 1) & (np.abs(p) < 0.5) & (np.maximum(first, second) < 1), by_law, direct)
+    return value
 
 
 @lru_cache
 def _map_polynomial() -> Any:
     """Coefficients of t⁰, t¹, t² of the map's numerator, compiled."""
-    numerator = chapter.sp.Poly(chapter.sp.expand(chapter.spectral_map.right * chapter.t**2), chapter.t)
+    numerator = sp.Poly(sp.expand(chapter.spectral_map.right * chapter.t**2), chapter.t)
     parts = [numerator.coeff_monomial(chapter.t**order) for order in range(3)]
     compiled = [function(part, (chapter.delta, chapter.gamma)) for part in parts]
     return lambda delta, gamma: [one(delta, gamma) for one in compiled]
+
+
+@lru_cache
+def _shifted_polynomial(which: int) -> tuple[Any, ...]:
+    """Coefficients, highest order first, of the law's cubic in p = 1 + w m."""
+    weight = _weights(False)[which]
+    cubic = (chapter.product.right - chapter.x * chapter.m).subs(chapter.m, (_p - 1) / weight)
+    shifted = sp.Poly(sp.expand(cubic * weight**2), _p)
+    parts = (_factored(shifted.coeff_monomial(_p**order)) for order in (3, 2, 1, 0))
+    return tuple(function(part, (chapter.x, chapter.delta, chapter.gamma)) for part in parts)
+
+
+# Input --------------------------------------------------------------------------------------------------------------
+
+
+def _broadcast(**arrays: Any) -> Any:
+    """The arrays broadcast together. Raises ValueError that names them if their shapes do not fit."""
+    try:
+        return np.broadcast_arrays(*arrays.values())
+    except ValueError as error:
+        shapes = " and ".join(f"{name} {np.shape(array)}" for name, array in arrays.items())
+        raise ValueError(f"shapes must broadcast, got {shapes}") from error
+
+
+def _complex_array(name: str, value: Any) -> Any:
+    if np.asarray(value).dtype.kind != "c":
+        return real_array(name, value, "a complex number off or on the real axis").astype(complex)
+    array = np.asarray(value).astype(complex)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return array
+
+
+def _shape(size: Any) -> tuple[int, ...]:
+    array = real_array("size", size, "a number of draws or a shape")
+    if array.ndim > 1 or (array < 0).any() or (array != np.round(array)).any():
+        raise ValueError(f"size must be an integer >= 0 or a tuple of them, got {size!r}")
+    return tuple(int(length) for length in np.atleast_1d(array))
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    if isinstance(random_state, bool | np.bool_):
+        raise ValueError(f"random_state must be a seed, a numpy Generator or None, got {random_state!r}")
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"random_state must be a seed, a numpy Generator or None, got {random_state!r}") from error

@@ -41,7 +41,7 @@ def closed_form(T: int, position: int, tau: float | None) -> Any:
 
 
 def value(law: Law, **arguments: float) -> Any:
-    """A law's right side in floats. Harmonic numbers are written as ψ(n + 1) + γ, in which large arguments are exact."""
+    """A law's right side in floats, with harmonic numbers written as ψ(n + 1) + γ."""
     right = law.right.replace(sp.harmonic, lambda order: sp.digamma(order + 1) + sp.EulerGamma)
     symbols = sorted(right.free_symbols, key=lambda symbol: symbol.name)
     return function(right, symbols)(*(float(arguments[symbol.name]) for symbol in symbols))

@@ -133,7 +133,7 @@ def test_the_contrast_is_orthogonal_to_lower_fluctuations() -> None:
 
 
 def test_the_contrast_is_quieter_than_the_moment() -> None:
-    """What it is for: its scatter, in units of the correction, is several times smaller than that of the fourth moment."""
+    """What it is for: it scatters several times less than the fourth moment, at the same correction."""
     draw = load_sampler("token_traces")
     options = {"length": 1, "weights": {"1": 1.0}}
     rows = [draw(64, np.random.default_rng([1, k]), {"delta": 1.0, "gamma": 2.0}, options) for k in range(60)]

@@ -6,7 +6,7 @@ of its name, or the experiment's parameter. Nothing is retyped: a rival is anoth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +17,13 @@ from sympy.core.function import AppliedUndef
 
 from derivations.core import Average, Claim, Law
 from numerics.compile import function
+from verify.rewrite import distinct_nodes, free_symbols, has_type, replaced, sums_done
 from verify.store import Columns
 
 Array = NDArray[np.float64]
 Values = NDArray[Any]
 
+_RUNNING = sp.Symbol("running_symbol", real=True)  # stands for the value of the running symbol in compiled code
 _ROUNDING = 1e-9  # imaginary part that a real formula may show through complex roots, as a fraction of its modulus
 
 
@@ -144,7 +146,7 @@ class _Expression:
     """A resolved expression: symbols for columns and for averages, compiled on first use."""
 
     def __init__(self, expression: Any, columns: Mapping[Any, _Column], averages: Mapping[Any, _Expression]) -> None:
-        used = sorted(expression.free_symbols, key=lambda symbol: symbol.name)
+        used = sorted(free_symbols(expression), key=lambda symbol: symbol.name)
         self.columns = {symbol: columns[symbol] for symbol in used if symbol in columns}
         self.averages = {symbol: averages[symbol] for symbol in used if symbol in averages}
         self._function: Callable[..., Any] = function(expression, [*self.columns, *self.averages])
@@ -172,6 +174,10 @@ class _Expression:
         with np.errstate(all="ignore"):
             return np.mean(self._function(*outer, *inner))
 
+    def symbols(self) -> set[Any]:
+        """The symbols of columns that it reads, also inside averages."""
+        return set(self.columns).union(*(averaged.symbols() for averaged in self.averages.values()))
+
     def scalars(self, columns: Columns, replicate: int) -> dict[str, Any]:
         """The numbers that one replicate fed in, for an error message."""
         found: dict[str, Any] = {}
@@ -185,50 +191,53 @@ class _Expression:
 
 
 class _Reader:
-    """Replaces the symbols of a statement by columns, parameters and averages."""
+    """Replaces the symbols of a statement by columns, parameters and averages.
 
-    def __init__(self, claim: Claim, reads: Mapping[Any, Any], point: Point, columns: Columns) -> None:
+    Without a point the running symbol of the claim stays an argument of the compiled code.
+    """
+
+    def __init__(self, claim: Claim, reads: Mapping[Any, Any], point: Point | None, columns: Columns) -> None:
         self.claim, self.reads, self.point, self.columns = claim, reads, point, columns
         self.parameters = {quantity.name: exact(value) for quantity, value in claim.experiment.parameters.items()}
         self.symbols: dict[Any, _Column] = {}
         self.averages: dict[Any, _Expression] = {}
 
     def compile(self, side: Any) -> _Expression:
-        expression = _sums_done(self._resolve(self._at_point(side), frozenset(), inside=False))
-        if expression.has(sp.nan, sp.zoo, sp.oo):
+        expression = sums_done(self._resolve(self._at_point(side), frozenset(), inside=False))
+        if any(node in (sp.nan, sp.zoo, sp.oo) for node in distinct_nodes(expression) if node.is_Atom):
             raise MeasureError(
                 f"claim {self.claim.id}{self._where()}: {side} is {expression} at the experiment's parameters"
             )
-        unknown = sorted({str(node.func) for node in expression.atoms(AppliedUndef)})
+        unknown = sorted({str(node.func) for node in distinct_nodes(expression) if isinstance(node, AppliedUndef)})
         if unknown:
             raise MeasureError(f"claim {self.claim.id}: no draw measures the function {', '.join(unknown)}")
         return _Expression(expression, self.symbols, self.averages)
 
     def _where(self) -> str:
-        return f" at {self.point.label}" if self.point.label else ""
+        return f" at {self.point.label}" if self.point and self.point.label else ""
 
     def _at_point(self, expression: Any) -> Any:
-        if self.claim.points is None:
+        if self.claim.points is None or self.point is None:
             return expression
         return expression.subs(self.claim.points[0], self.point.value)
 
     def _resolve(self, expression: Any, active: frozenset[Any], inside: bool) -> Any:
         """The expression in column symbols; `active` holds the symbols that are being read (no circles)."""
-        replaced = {}
-        for node in _outermost_averages(expression):
-            replaced[node] = self._average(node, active)
-        rest = expression.xreplace(replaced)
-        for symbol in sorted(rest.free_symbols - set(self.averages), key=lambda s: s.name):
-            replaced[symbol] = self._read(symbol, active, inside)
-        return expression.xreplace(replaced)
+        averages = [node for node in distinct_nodes(expression, Average) if isinstance(node, Average)]
+        expression = replaced(expression, {node: self._average(node, active) for node in averages})
+        symbols = sorted(free_symbols(expression) - set(self.averages), key=lambda symbol: symbol.name)
+        return replaced(expression, {symbol: self._read(symbol, active, inside) for symbol in symbols})
 
     def _average(self, node: Any, active: frozenset[Any]) -> Any:
-        inner = _sums_done(self._resolve(node.args[0], active, inside=True))
+        inner = sums_done(self._resolve(node.args[0], active, inside=True))
         symbol = sp.Dummy(f"average_{len(self.averages)}", real=None)
         self.averages[symbol] = _Expression(inner, self.symbols, self.averages)
         return symbol
 
     def _read(self, symbol: Any, active: frozenset[Any], inside: bool) -> Any:
+        if self.point is None and self.claim.points and symbol == self.claim.points[0]:
+            self.symbols[_RUNNING] = _Column(_RUNNING.name)
+            return _RUNNING
         if symbol not in active:
             source = self.reads.get(symbol, getattr(symbol, "definition", None))
             if source is not None:
@@ -257,37 +266,12 @@ class _Reader:
     def _component(self, name: str, values: Any) -> int:
         count = len(self.claim.points[1]) if self.claim.points else 0
         length = None if isinstance(values, list) or np.ndim(values) != 2 else values.shape[1]
-        if length != count or self.point.component is None:
+        if length != count or self.point is None or self.point.component is None:
             raise MeasureError(
                 f"claim {self.claim.id}: {name} has {length or 'varying numbers of'} entries, the claim has {count} "
                 "points; average it, or give as many points as entries (point k reads entry k)"
             )
         return self.point.component
-
-
-def _outermost_averages(expression: Any) -> Iterator[Any]:
-    """The averages of an expression that are not inside another average, each once."""
-    walk = sp.preorder_traversal(expression)
-    seen = set()
-    for node in walk:
-        if isinstance(node, Average):
-            walk.skip()
-            if node not in seen:
-                seen.add(node)
-                yield node
-
-
-def _sums_done(expression: Any) -> Any:
-    """Finite sums and products with numeric limits, written out."""
-    return expression.replace(
-        lambda node: isinstance(node, sp.Sum | sp.Product) and not _open(node), lambda node: node.doit()
-    )
-
-
-def _open(node: Any) -> bool:
-    """Whether a limit is still symbolic (an inner sum may depend on the outer index)."""
-    indices = {limit[0] for limit in node.limits}
-    return any(bound.free_symbols - indices or not bound.is_finite for limit in node.limits for bound in limit[1:])
 
 
 # -- a compiled claim -----------------------------------------------------------------------------------------
@@ -303,26 +287,60 @@ class Measurement:
     def __init__(self, claim: Claim, columns: Columns) -> None:
         self.claim = claim
         self.points = points_of(claim)
-        self._compiled: dict[tuple[str, Any], tuple[_Expression, _Expression, int]] = {}
+        self._columns = columns
+        self._known: dict[Any, _Expression | None] = {}  # rivals share most of their sides with the statement
         variants = _variants(claim)
         self.rivals = tuple(variant.name for variant in variants[1:])
-        for variant in variants:
-            left, right, sign = _sides(claim, variant)
+        self._variants = {variant.name: (variant, *_sides(claim, variant)) for variant in variants}
+        for name in self._variants:
             for point in self.points:
-                if (variant.name, point.value) in self._compiled:
-                    continue
-                reader = _Reader(claim, variant.reads, point, columns)
-                self._compiled[variant.name, point.value] = (reader.compile(left), reader.compile(right), sign)
+                self._compiled(name, point)
+
+    def _compiled(self, rival: str, point: Point, at_point: bool = False) -> list[_Expression]:
+        """Both sides as one function of the running symbol, or (`at_point`, or where that cannot be) at the point."""
+        variant, left, right, _ = self._variants[rival]
+        found = []
+        for side in (left, right):
+            shared = None if at_point or not self._may_run(side) else self._compile(side, variant, None)
+            found.append(shared or self._compile(side, variant, point))
+        return [expression for expression in found if expression is not None]
+
+    def _may_run(self, side: Any) -> bool:
+        """Whether real values of the running symbol can be fed in: it is no integer, and no sum must be written out."""
+        if self.claim.points is None:
+            return False
+        symbol, values = self.claim.points
+        real = all(exact(value).is_real for value in values)
+        return bool(real and not symbol.is_integer and not has_type(side, sp.Sum, sp.Product))
+
+    def _compile(self, side: Any, variant: _Variant, point: Point | None) -> _Expression | None:
+        """The compiled side; None if it cannot be compiled with the running symbol as an argument."""
+        place = (side, point.value if point else _RUNNING, id(variant.reads))
+        if place not in self._known:
+            try:
+                self._known[place] = _Reader(self.claim, variant.reads, point, self._columns).compile(side)
+            except MeasureError:
+                if point is not None:
+                    raise
+                self._known[place] = None
+        return self._known[place]
 
     def sides(self, columns: Columns, point: Point, rival: str = "") -> Sides:
         """Both sides and the residual of the statement (or of a rival) for each replicate.
 
         Raises MeasureError with the values that gave it if anything is not finite, or complex where it must be real.
         """
-        left, right, sign = self._compiled[rival, point.value]
         count = len(next(iter(columns.values())))
-        values = [side.evaluate(columns, count) for side in (left, right)]
-        for side, found in zip((left, right), values, strict=True):
+        sign = self._variants[rival][3]
+        for at_point in (False, True):  # exact substitution may reach where floats do not, as with roots of -1/3
+            sides = self._compiled(rival, point, at_point)
+            if _RUNNING not in {symbol for side in sides for symbol in side.symbols()}:
+                at_point = True
+            fed = columns if at_point else {**columns, _RUNNING.name: np.full(count, float(point.value))}
+            values = [side.evaluate(fed, count) for side in sides]
+            if at_point or all(np.all(np.isfinite(found)) for found in values):
+                break
+        for side, found in zip(sides, values, strict=True):
             self._check_finite(side, found, columns, point, rival)
         residual = sign * (values[0] - values[1])
         scale = np.abs(values[0]) + np.abs(values[1])

@@ -39,9 +39,7 @@ def chapter_names() -> tuple[str, ...]:
     import derivations
 
     modules = pkgutil.iter_modules(derivations.__path__)
-    return tuple(
-        sorted(m.name for m in modules if not m.ispkg and m.name != "print" and not m.name.startswith("_"))
-    )
+    return tuple(sorted(m.name for m in modules if not m.ispkg and m.name != "print" and not m.name.startswith("_")))
 
 
 def load_chapter(name: str) -> Chapter:

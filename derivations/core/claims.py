@@ -63,7 +63,9 @@ class Experiment:
             raise ValueError(f"experiment {self.name}: missing parameters {missing}, unknown parameters {extra}")
         unknown = sorted(set(self.options) ^ set(self.model.options))
         if unknown:
-            raise ValueError(f"experiment {self.name}: options must be {self.model.options}, got {sorted(self.options)}")
+            raise ValueError(
+                f"experiment {self.name}: options must be {self.model.options}, got {sorted(self.options)}"
+            )
         short = {size: count for size, count in self.quick.items() if self.standard.get(size, 0) < count}
         if short:
             raise ValueError(f"experiment {self.name}: standard must contain quick, it lacks {short}")

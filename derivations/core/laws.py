@@ -90,7 +90,9 @@ class Law:
             raise ValueError(f"the derivation of {self.id} yields no step; its last step must be the statement")
         for step in steps:
             if step.equation in (sp.true, sp.false):
-                raise ValueError(f"a step of {self.id} ({step.reason}) collapsed to {step.equation}; keep it unevaluated")
+                raise ValueError(
+                    f"a step of {self.id} ({step.reason}) collapsed to {step.equation}; keep it unevaluated"
+                )
         return steps
 
     @property

@@ -120,12 +120,16 @@ def parameter(name: str, meaning: str, domain: sp.Set, typical: tuple[Any, ...],
     return Quantity(name, kind="parameter", meaning=meaning, domain=domain, typical=typical, **more)
 
 
-def variable(name: str, meaning: str, domain: sp.Set = sp.S.Reals, typical: tuple[Any, ...] = (), **more: Any) -> Quantity:
+def variable(
+    name: str, meaning: str, domain: sp.Set = sp.S.Reals, typical: tuple[Any, ...] = (), **more: Any
+) -> Quantity:
     """An argument or an intermediate quantity of a derivation."""
     return Quantity(name, kind="variable", meaning=meaning, domain=domain, typical=typical, **more)
 
 
-def measured(name: str, meaning: str, definition: sp.Expr | None = None, domain: sp.Set = sp.S.Reals, **more: Any) -> Quantity:
+def measured(
+    name: str, meaning: str, definition: sp.Expr | None = None, domain: sp.Set = sp.S.Reals, **more: Any
+) -> Quantity:
     """A quantity that a law predicts; `definition` says how raw observables measure it (None: no observable)."""
     return Quantity(name, kind="measured", meaning=meaning, definition=definition, domain=domain, **more)
 

@@ -7,6 +7,7 @@ Only `amsmath` is needed to typeset the result.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import sympy as sp
@@ -110,6 +111,9 @@ class _Latex(_Ordered, LatexPrinter):
     def _print_Rationals(self, expr: Any) -> str:
         return r"\mathbf{Q}"
 
+    def _print_Piecewise(self, expr: Any) -> str:
+        return str(super()._print_Piecewise(expr)).replace(r" \\", r" \\[3pt] ")
+
     def _print_harmonic(self, expr: Any, exp: str | None = None) -> str:
         order, *exponent = expr.args
         upper = rf"^{{\left({self._print(exponent[0])}\right)}}" if exponent else ""
@@ -127,15 +131,21 @@ class _Latex(_Ordered, LatexPrinter):
         return rf"\left({body}\right)^{{{exp}}}" if grouped else f"{body}^{{{exp}}}"
 
 
+_PRINTER = _Latex({"inv_trig_style": "full"})
 _NAMES = tuple(rf"\mathcal{{{letter}}}" for letter in "ABCDEFGHIJ")  # for repeated parts of a long formula
-_WORTH_A_NAME = 70.0  # points
+_WORTH_A_NAME = (70.0, 35.0)  # points; the smaller parts only where the long ones do not shorten the formula enough
 _TIMES = r"\times "
 _RELATIONS = {"==": "=", "!=": r"\neq", "<": "<", "<=": r"\leq", ">": ">", ">=": r"\geq"}
 
 
 def latex(expression: Any) -> str:
     """The expression, relation or set as one line of LaTeX without delimiters."""
-    return str(_Latex({"inv_trig_style": "full"}).doprint(expression))
+    return _latex(expression.as_immutable() if isinstance(expression, sp.MatrixBase) else expression)
+
+
+@lru_cache(maxsize=4096)
+def _latex(expression: Any) -> str:
+    return str(_PRINTER.doprint(expression))
 
 
 def display(expression: Any, line: float = LINE) -> str:
@@ -147,15 +157,19 @@ def display(expression: Any, line: float = LINE) -> str:
     if width(whole) <= line:
         return whole
     rows = list(_rows(expression, line))
-    if len(rows) > 2:
-        rows = _abbreviated(expression, line) or rows
-    return whole if len(rows) == 1 else "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+    if len(rows) > 2 or any("aligned" in row or width(row) > line for row in rows):
+        for worth in _WORTH_A_NAME:
+            rows = _abbreviated(expression, line, worth) or rows
+            if not any("aligned" in row for row in rows):
+                break
+    unbroken = len(rows) == 1 and rows[0].replace("&", "", 1) == whole
+    return whole if unbroken else "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
 
 
-def _abbreviated(expression: Any, line: float) -> list[str]:
+def _abbreviated(expression: Any, line: float, worth: float) -> list[str]:
     """The rows with each long repeated part printed once, below: `x = A (1 + A) with A = …`. Empty if there is none.
 
-    A part that is bound by a sum or an integral keeps its place.
+    `worth` is the width in points from which a part gets a name. What a sum or an integral binds keeps its place.
     """
     if not isinstance(expression, Relational) or expression.has(ExprWithLimits):
         return []
@@ -164,7 +178,7 @@ def _abbreviated(expression: Any, line: float) -> list[str]:
     kept: list[tuple[Any, Any]] = []
     for symbol, part in found:
         whole = part.xreplace(inlined)
-        if width(latex(whole)) < _WORTH_A_NAME or len(kept) == len(_NAMES):
+        if width(latex(whole)) < worth or len(kept) == len(_NAMES):
             inlined[symbol] = whole
         else:
             kept.append((sp.Symbol(_NAMES[len(kept)]), whole))
@@ -235,14 +249,16 @@ def _lines(expression: Any, line: float) -> list[str]:
         return _power(expression, line)
     if isinstance(expression, (sp.Sum, sp.Product, sp.Integral)):
         return _operator(expression, line)
-    if isinstance(expression, sp.Function) and not isinstance(expression, sp.Piecewise):
+    if isinstance(expression, sp.Piecewise):
+        return [_cases(expression, line)]
+    if isinstance(expression, sp.Function):
         return _application(expression, line)
     return [whole]
 
 
 def _terms(expression: Any) -> Iterator[Any]:
     """The terms in the printer's order, each as a function from a line's width to rows that begin with the sign."""
-    for index, term in enumerate(_Latex({"inv_trig_style": "full"})._as_ordered_terms(expression)):
+    for index, term in enumerate(_PRINTER._as_ordered_terms(expression)):
         negative = term.could_extract_minus_sign()
         sign = "-" if negative else ("+" if index else "")
 
@@ -326,6 +342,21 @@ def _operator(expression: Any, line: float) -> list[str]:
     frame = latex(expression.func(body, *expression.limits))
     before, _, after = frame.partition("BODY")
     return _bracketed(before.rstrip(), _lines(expression.function, line - width(before) - 10.0), after)
+
+
+def _cases(expression: Any, line: float) -> str:
+    """A definition by cases of which the long values and conditions have lines of their own."""
+    rows = []
+    for value, condition in expression.args:
+        words = r"\text{otherwise}" if condition == sp.true else r"\text{for}\: " + _block(condition, line * 0.4)
+        rows.append(f"{_block(value, line * 0.55)} & {words}")
+    return r"\begin{cases} " + r" \\[3pt] ".join(rows) + r" \end{cases}"
+
+
+def _block(expression: Any, line: float) -> str:
+    """The lines of a part that stands beside others."""
+    rows = list(_rows(expression, line))
+    return latex(expression) if len(rows) == 1 else r"\begin{aligned} " + r" \\ ".join(rows) + r" \end{aligned}"
 
 
 def _application(expression: Any, line: float) -> list[str]:

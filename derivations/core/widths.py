@@ -6,6 +6,7 @@ The printer breaks equations by it.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 _TOKEN = re.compile(r"\\[a-zA-Z]+\*?|\\.|\s+|.", re.S)
@@ -29,6 +30,7 @@ _BIG = (r"\sum", r"\prod", r"\int", r"\iint", r"\lim", r"\max", r"\min", r"\sup"
 _SCRIPT = 0.72  # a script is set at 7 of 10 points
 
 
+@lru_cache(maxsize=4096)
 def width(latex_source: str) -> float:
     """Estimated width of a displayed formula in points, at 10 points; rather too large than too small."""
     return _row(iter(_Tokens(latex_source)))

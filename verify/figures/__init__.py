@@ -39,7 +39,7 @@ def draw_figure(chapter: str, folder: Path, seed: int = 0) -> list[Path]:
     from matplotlib.figure import Figure
 
     folder.mkdir(parents=True, exist_ok=True)
-    settings = {"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": chapter}
+    settings: Any = {"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": chapter}
     with matplotlib.rc_context(settings):
         figure = Figure(figsize=(10, 4.2), layout="constrained")
         FigureCanvasAgg(figure)

@@ -39,8 +39,8 @@ def draw(figure: Any, seed: int) -> str:
         axes.set_xlabel(f"signal {notation(chapter.signal)}")
     left.legend(frameon=False)
     return (
-        f"Leading eigenvalue and its overlap with the signal, delta = {DELTA}, gamma = {GAMMA}, T = {LENGTH}, the first "
-        f"{PREFIX} signs equal, mean pooling, centred; {DRAWS} draws a point at d = {SIZE}, bars are standard errors."
+        f"Leading eigenvalue and its overlap with the signal, delta = {DELTA}, gamma = {GAMMA}, T = {LENGTH}, the "
+        f"first {PREFIX} signs equal, mean pooling, centred; {DRAWS} draws a point at d = {SIZE}; bars: standard errors."
     )
 
 
