@@ -256,7 +256,7 @@ sample_location_law = Law(
     solves=_sample_location_equation,
     checks=_sample_location_checks,
     where=lambda: sp.Gt(shift**3, _edge_side()),
-    branch="t above the positive root of the edge equation; below the bulk, if δ > max(1, γ), under the most negative one",
+    branch="t above the positive root of the edge equation; below the bulk, if δ > max(1, γ), t under the lowest root",
 )
 
 
@@ -952,6 +952,34 @@ signal_population_overlap_law = Law(
 )
 
 
+def _leading_population_overlap():
+    yield "above the transition", population_overlap_law.statement
+    yield (
+        "below it the leading eigenvector is spread over the bulk",
+        Eq(population_overlap, sp.Piecewise((population_overlap_law.right, shift > sp.sqrt(delta)), (0, True))),
+    )
+
+
+def _leading_population_overlap_checks():
+    threshold = sp.sqrt(delta)
+    overlap = leading_population_overlap.right
+    yield (
+        "continuous at the transition",
+        population_overlap_law.right.subs(shift, threshold),
+        overlap.subs(shift, threshold / 2),
+    )
+    yield "above it", overlap.subs(shift, 2 * threshold), population_overlap_law.right.subs(shift, 2 * threshold)
+
+
+leading_population_overlap = Law(
+    "leading-population-overlap",
+    "Overlap of the leading population eigenvector on both sides of the transition",
+    _leading_population_overlap,
+    source="P1, Theorem 2; derived here",
+    checks=_leading_population_overlap_checks,
+)
+
+
 def _shift():
     at_spike = wishart_product.marchenko_pastur_r.right.subs(g, 1 / theta)
     yield "at the population outlier G = 1/θ, so m = z G − 1 = R(g) g at g = 1/θ", Eq(m, sp.cancel(at_spike / theta))
@@ -1047,6 +1075,13 @@ published_leading_population = _published_law(
     population_location,
     lambda: leading_population,
     lambda: published_leading_population,
+)
+published_leading_population_overlap = _published_law(
+    "leading-population-overlap",
+    "Leading population overlap as published",
+    population_overlap,
+    lambda: leading_population_overlap,
+    lambda: published_leading_population_overlap,
 )
 published_leading_location = _published_law(
     "leading-sample-eigenvalue",
@@ -1237,6 +1272,9 @@ _example = (16, 8, 1, Rational(3, 5))
 token_uncentred = _token_experiment("token-uncentred", *_example, False, _token_standard, _token_quick)
 token_centred = _token_experiment("token-centred", *_example, True, _token_standard, _token_quick)
 token_long = _token_experiment("token-long", 64, 32, Rational(1, 4), Rational(3, 5), True, _token_standard)
+token_long_uncentred = _token_experiment(
+    "token-long-uncentred", 64, 32, Rational(1, 4), Rational(3, 5), False, _token_standard
+)
 token_white = _token_experiment("token-white", 16, 1, 0, sp.Integer(2), True, _token_standard)
 token_weak = _token_experiment("token-weak", 16, 8, 1, Rational(1, 5), True, _token_standard)
 
@@ -1316,6 +1354,22 @@ def _edge_claim(kind, published, beyond, experiment, resolution):
     )
 
 
+def _spread_claim(kind, leading, experiment):
+    """The overlap of a leading eigenvector that is spread over the bulk: it vanishes as 1/N."""
+    published, _, symbol = _seen[kind]
+    return Claim(
+        f"{experiment.name}-{kind}",
+        leading,
+        experiment,
+        Limit(rate=1, next=2, resolution=0.03),
+        lambda: {
+            "formula beyond its domain": leading.rival(right=published.right),
+            "a tenth of the eigenvector stays with the spike": leading.rival(right=leading.right + Rational(1, 10)),
+        },
+        reads={symbol: _columns[kind.replace("-", "_")]},
+    )
+
+
 _classical_claims = (
     Claim(
         "classical-outlier-location",
@@ -1346,19 +1400,11 @@ _decoupled_claims = (
     _decoupled_claim("population-location", spike_between, 0.03),
     _decoupled_claim("population-overlap", spike_between, 0.03),
     _edge_claim("sample-location", published_leading_location, published_sample_location, spike_between, 0.06),
-    Claim(
-        "decoupled-between-sample-overlap",
-        published_leading_overlap,
-        spike_between,
-        Limit(rate=1, next=2, resolution=0.03),
-        lambda: {
-            "formula beyond its domain": published_leading_overlap.rival(right=published_sample_overlap.right),
-            "population overlap": published_leading_overlap.rival(right=published_population_overlap.right),
-        },
-        reads={sample_overlap: _columns["sample_overlap"]},
-    ),
+    _spread_claim("sample-overlap", published_leading_overlap, spike_between),
     _edge_claim("population-location", published_leading_population, published_population_location, spike_under, 0.04),
     _edge_claim("sample-location", published_leading_location, published_sample_location, spike_under, 0.04),
+    _spread_claim("population-overlap", published_leading_population_overlap, spike_under),
+    _spread_claim("sample-overlap", published_leading_overlap, spike_under),
     *(_decoupled_claim(kind, spike_below, 0.05) for kind in _seen),
 )
 
@@ -1458,6 +1504,22 @@ claims = (
         (0.04, 0.03, 0.05, 0.04),
     ),
     *_token_claims(token_long, _pooled_long, _signal_plan, _realised, _wrong_signal, (0.03, 0.03, 0.03, 0.03)),
+    *_token_claims(
+        token_long_uncentred,
+        _pooled_long,
+        _signal_plan,
+        (spike_shift, smaller_spike),
+        _wrong_signal,
+        (0.03, 0.03, 0.03, 0.03),
+    ),
+    *_token_claims(
+        token_long_uncentred,
+        _pooled_long,
+        _vocabulary_plan,
+        (spike_shift, larger_spike),
+        _wrong_vocabulary,
+        (0.04, 0.03, 0.05, 0.04),
+    ),
     *_token_claims(token_white, _pooled_white, _signal_plan, _realised, _wrong_signal, (0.03, 0.03, 0.04, 0.04)),
     *_token_claims(token_weak, _pooled_example, _signal_plan, _realised, _wrong_signal, (0.04, 0.05, 0.04, 0.05)),
     *_published_claims(token_centred, _pooled_example),

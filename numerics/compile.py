@@ -72,21 +72,28 @@ def _cube_roots(expression: Any) -> Any:
 
 
 def _heyoka(expression: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+    """The expression compiled by heyoka: a function of the arguments that may write to `out`, a contiguous array."""
     import heyoka
 
     # Symbols without assumptions: sqrt(y²) must not fold back into |y|, which heyoka does not know.
     names = {symbol: sp.Symbol(f"argument_{index}") for index, symbol in enumerate(arguments)}
+    roots: dict[Any, Any] = {}
     plain = expression.xreplace(names).replace(sp.Abs, lambda part: sp.sqrt(part**2))
-    # heyoka takes only rationals with a power of 2 below
-    plain = plain.replace(
-        lambda part: part.is_Rational and not part.is_Integer and not _dyadic(part.q), lambda part: sp.Float(part, 17)
+    plain = plain.replace(  # one logarithm and one exponential for all powers of a cube root
+        lambda part: part.is_Pow and part.exp.is_Rational and part.exp.q == 3,
+        lambda part: roots.setdefault(part.base, sp.Symbol(f"root_{len(roots)}")) ** part.exp.p,
     )
+    translated = {symbol.name: heyoka.from_sympy(_rounded(base)) for base, symbol in roots.items()}
+    cube_roots = {name: heyoka.exp(heyoka.log(base) * (1 / 3)) for name, base in translated.items()}
+    whole = heyoka.from_sympy(_rounded(plain))
+    for name, value in reversed(cube_roots.items()):  # an outer root may contain an inner one
+        whole = heyoka.subs(whole, {name: value})
     variables = heyoka.make_vars(*(symbol.name for symbol in names.values()))
     variables = list(variables) if len(arguments) > 1 else [variables]
-    compiled = heyoka.cfunc([heyoka.from_sympy(plain)], variables)
-    scratch = threading.local()  # one row an argument; memory that is not touched for the first time at every call
+    compiled = heyoka.cfunc([whole], variables)
+    scratch = threading.local()  # one row an argument, kept: touching fresh memory costs as much as the evaluation
 
-    def call(*values: Any) -> Any:
+    def call(*values: Any, out: Any = None) -> Any:
         shape = np.broadcast_shapes(*(np.shape(value) for value in values))
         size = math.prod(shape)
         if getattr(scratch, "rows", np.empty(0)).size < len(values) * size:
@@ -94,9 +101,18 @@ def _heyoka(expression: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
         inputs = scratch.rows[: len(values) * size].reshape(len(values), *shape)
         for row, value in zip(inputs, values, strict=True):
             row[...] = value
-        return compiled(inputs.reshape(len(values), size))[0].reshape(shape)
+        result = np.empty(shape) if out is None else out
+        compiled(inputs.reshape(len(values), size), outputs=result.reshape(1, size))
+        return result
 
     return call
+
+
+def _rounded(expression: Any) -> Any:
+    """The expression with 17-digit floats for the rationals that heyoka refuses: it takes powers of 2 below only."""
+    return expression.replace(
+        lambda part: part.is_Rational and not part.is_Integer and not _dyadic(part.q), lambda part: sp.Float(part, 17)
+    )
 
 
 def _dyadic(integer: Any) -> bool:

@@ -120,7 +120,7 @@ class WishartProduct:
             raise ValueError(f"backend must be one of {', '.join(PDF_BACKENDS)}, got {backend!r}")
         if backend == "auto":
             backend = "fast" if place.size >= FAST_FROM and fast_available() else "numpy"
-        return self._at(x=place, evaluate=lambda bulk, y: _pdf(bulk, bulk.from_outside(y), backend), unit=self._scale)
+        return self._at(x=place, evaluate=lambda bulk, y, out: _pdf(bulk, bulk.from_outside(y), backend, out), unit=self._scale)
 
     def pdf_near_edge(self, distance: Any, edge: str = "upper") -> Any:
         """Density at `distance` (> 0, in units of the eigenvalues) inside the support from its upper or lower edge.
@@ -135,13 +135,15 @@ class WishartProduct:
         if ((depth <= 0) | (depth >= width)).any():
             raise ValueError(f"distance must be > 0 and below the width of the support, got {distance!r}")
         return self._at(
-            distance=depth, evaluate=lambda bulk, y: _pdf(bulk, bulk.from_edge(y, edge), "numpy"), unit=self._scale
+            distance=depth,
+            evaluate=lambda bulk, y, out: _pdf(bulk, bulk.from_edge(y, edge), "numpy", out),
+            unit=self._scale,
         )
 
     def cdf(self, x: Any) -> Any:
         """Distribution function F(x), the atom included (law `wishart-product-distribution`)."""
         place = real_array("x", x, "the point, an eigenvalue")
-        return self._at(x=place, evaluate=lambda bulk, y: _cdf(bulk, bulk.from_outside(y)))
+        return self._at(x=place, evaluate=lambda bulk, y, out: _cdf(bulk, bulk.from_outside(y), out))
 
     def ppf(self, q: Any) -> Any:
         """Quantile: the smallest x of the support or the atom with F(x) >= q, for q in [0, 1]."""
@@ -188,7 +190,7 @@ class WishartProduct:
     # Points and parameters side by side --------------------------------------------------------------------------
 
     def _at(self, *, evaluate: Any, unit: Any = None, **given: Any) -> Any:
-        """`evaluate` at the named points, block by block; divided by `unit` where the result has one."""
+        """`evaluate(parameters, y, out)` at the named points, block by block; divided by `unit` if the result has one."""
         ((name, place),) = given.items()
         shape = _broadcast(**{name: place, "delta": self._delta})[0].shape
         scale = self._scale if not self._scale.ndim else np.broadcast_to(self._scale, shape).ravel()
@@ -200,7 +202,7 @@ class WishartProduct:
             found = np.empty(points.size)
             for start in range(0, points.size, _BLOCK):
                 block = slice(start, start + _BLOCK)
-                found[block] = evaluate(bulk.part(block), points[block])
+                evaluate(bulk.part(block), points[block], found[block])
             values[where] = found
         if unit is not None:
             values /= scale
@@ -453,34 +455,45 @@ def _variance() -> Any:
 # Density and distribution function at points inside the support --------------------------------------------------
 
 
-def _pdf(bulk: _Bulk, place: tuple[Array, ...], backend: str) -> Array:
-    y, above, below, _ = place
-    inside = (above > 0) & (below > 0)
-    single = bulk.is_single
+def _pdf(bulk: _Bulk, place: tuple[Array, ...], backend: str, out: Array | None = None) -> Array:
+    values = np.empty(place[0].shape) if out is None else out
+    inside, single = _inside(place), bulk.is_single
     if bulk.is_exact:
-        values = _in_digits(lambda *point: _density(single, "mpmath")(*point), bulk, place, inside)
+        values[...] = _in_digits(lambda *point: _density(single, "mpmath")(*point), bulk, place, inside)
+    elif backend == "fast":
+        _density(single, backend)(*place, bulk.delta, bulk.gamma, out=values)
     else:
         with np.errstate(all="ignore"):
-            values = _density(single, backend)(*place, bulk.delta, bulk.gamma)
-    if not inside.all():
-        values = np.where(inside, values, 0.0)
+            values[...] = _density(single, backend)(*place, bulk.delta, bulk.gamma)
+    if inside is not True:
+        values[~inside] = 0.0
     _finite("pdf", values)
-    return np.asarray(np.where(bulk.hard & (y == 0) & ~inside, np.inf, values) if np.any(bulk.hard) else values)
+    if inside is not True and np.any(bulk.hard):
+        values[bulk.hard & (place[0] == 0) & ~inside] = np.inf
+    return values
 
 
-def _cdf(bulk: _Bulk, place: tuple[Array, ...]) -> Array:
-    y, above, below, _ = place
-    inside = (above > 0) & (below > 0)
-    single = bulk.is_single
+def _cdf(bulk: _Bulk, place: tuple[Array, ...], out: Array | None = None) -> Array:
+    values = np.empty(place[0].shape) if out is None else out
+    inside, single = _inside(place), bulk.is_single
     if bulk.is_exact:
-        values = _in_digits(lambda *point: _distribution_at(single, point, "mpmath"), bulk, place, inside)
+        values[...] = _in_digits(lambda *point: _distribution_at(single, point, "mpmath"), bulk, place, inside)
     else:
         with np.errstate(all="ignore"):
-            values = _distribution_at(single, (*place, bulk.delta, bulk.gamma), "numpy")
-    outside = np.where(y < 0, 0.0, np.where(below <= 0, 1.0, bulk.mass))
-    values = np.where(inside, values, outside)
+            values[...] = _distribution_at(single, (*place, bulk.delta, bulk.gamma), "numpy")
+    if inside is not True:
+        outside = np.where(place[0] < 0, 0.0, np.where(place[2] <= 0, 1.0, bulk.mass))
+        values[~inside] = outside[~inside]
     _finite("cdf", values)
-    return np.asarray(np.where(inside, np.clip(values, bulk.mass, 1.0), values))
+    return np.clip(values, np.minimum(bulk.mass, values) if inside is not True else bulk.mass, 1.0, out=values)
+
+
+def _inside(place: tuple[Array, ...]) -> Any:
+    """True if every point lies inside the support, else which ones do."""
+    _, above, below, _ = place
+    if above.size and above.min() > 0 and below.min() > 0:
+        return True
+    return (above > 0) & (below > 0)
 
 
 def _distribution_at(single: bool, point: tuple[Any, ...], backend: str) -> Any:
@@ -491,18 +504,18 @@ def _distribution_at(single: bool, point: tuple[Any, ...], backend: str) -> Any:
 
 def _in_digits(compiled: Any, bulk: _Bulk, place: tuple[Array, ...], inside: Any) -> Array:
     """The formula point by point with 50 digits, at the points inside."""
-    values = np.zeros(inside.shape)
-    _, *distances = place
-    columns = [np.broadcast_to(part, inside.shape) for part in (*distances, bulk.delta, bulk.gamma, bulk.low, bulk.low_error)]
+    y, *distances = place
+    values = np.zeros(y.shape)
+    columns = [np.broadcast_to(part, y.shape) for part in (*distances, bulk.delta, bulk.gamma, bulk.low, bulk.low_error)]
     with mpmath.workdps(_EDGE_DIGITS):
-        for index in np.flatnonzero(inside):
+        for index in np.flatnonzero(np.broadcast_to(inside, y.shape)):
             *arguments, low, low_error = (mpmath.mpf(float(column[index])) for column in columns)
             values[index] = float(mpmath.re(compiled(low + low_error + arguments[0], *arguments)))
     return values
 
 
 def _finite(name: str, values: Any) -> None:
-    if not np.isfinite(values).all():
+    if not (np.isfinite(values.sum()) or np.isfinite(values).all()):
         raise ArithmeticError(f"{name} left the range of a double; the ratios or the distance to an edge are too extreme")
 
 

@@ -36,6 +36,7 @@ from tests.engine_toys import (
     x,
 )
 from verify.measure import MeasureError, Measurement, Point, points_of
+from verify.rewrite import free_symbols, replaced, sums_done
 from verify.run import Registry
 
 VALUES = np.array([[0.1, 0.4, 1.0], [0.2, 0.6, 1.1]])
@@ -194,7 +195,37 @@ def test_a_statement_that_is_infinite_at_the_parameters_is_an_error() -> None:
     pole = variable("pole", "a pole")
     made = claim(Eq(top, 1 / pole), points=(pole, (0,)))
     with pytest.raises(MeasureError, match="at pole = 0"):
-        Measurement(made, COLUMNS)
+        residual(made)
+
+
+def test_a_root_of_a_negative_point_is_complex_and_not_an_error() -> None:
+    running = variable("running", "a real symbol", typical=(-1, 1))
+    made = claim(Eq(top, width - sp.sqrt(running) ** 2 + sp.sqrt(running) * 0), points=(running, (Rational(-1, 3), 2)))
+    for index, value in enumerate((-1 / 3, 2)):
+        assert residual(made, index) == pytest.approx(COLUMNS["level"] - COLUMNS["width"] + value)
+    imaginary = claim(Eq(top, width + sp.re(sp.sqrt(running - 1))), points=(running, (0,)))
+    assert residual(imaginary) == pytest.approx(COLUMNS["level"] - COLUMNS["width"])
+
+
+def test_sums_are_written_out_term_by_term() -> None:
+    i, j = sp.symbols("i j")
+    total = sp.Sum(sp.binomial(4, i) * x**j, (j, 0, 3 - i), (i, 0, 3))
+    by_hand = sum(sp.binomial(4, a) * x**b for a in range(4) for b in range(4 - a))
+    assert sp.expand(sums_done(total) - by_hand) == 0
+    assert sums_done(sp.Sum(2**-i, (i, 0, sp.oo))).has(sp.Sum)
+    assert sp.expand(sums_done(sp.Product(x + i, (i, 1, 3))) - (x + 1) * (x + 2) * (x + 3)) == 0
+    assert sums_done(sp.Sum(x, (i, 1, n))).has(sp.Sum)
+    assert sums_done(sp.Sum(x, (i, 1, 0))) == 0
+
+
+def test_replacing_is_simultaneous_and_shares_nodes() -> None:
+    y = sp.Symbol("y")
+    assert replaced(x + 2 * y, {x: y, y: x}) == y + 2 * x
+    nested = x
+    for _ in range(60):  # as a tree this has 2^60 leaves
+        nested = sp.Add(sp.sin(nested), sp.cos(nested), evaluate=False)
+    assert free_symbols(replaced(nested, {x: y})) == {y}
+    assert free_symbols(sp.Sum(x * y, (y, 1, 3))) == {x}
 
 
 def test_text_is_never_evaluated() -> None:

@@ -21,7 +21,7 @@ from tests import engine_toys
 from tests.engine_toys import FULL_PLAN, LIMIT, PLAN, chapter, claims, experiment, level_law, model, width
 from verify import samplers
 from verify.randomness import Batch, Recipe, draw, experiment_key, generator
-from verify.run import Registry, Run, Scheduler, _Request, open_store, plan_of, recipe_of, sample
+from verify.run import Registry, Run, Scheduler, Silent, _Request, open_store, plan_of, recipe_of, sample
 from verify.samplers import load_sampler, sampler, source_hash
 from verify.store import DrawStore, StoreError, decode, encode
 
@@ -315,6 +315,30 @@ def test_a_full_run_goes_on_by_doublings(tmp_path) -> None:
         assert reports[0].draws == reports[1].draws == sum(FULL_PLAN.values())
         again = next(Run(registry, store, tier="full").looks())
     assert again.look == 2  # continues with the first look that is not drawn yet
+
+
+class StopsInSecondLook(Silent):
+    """Ctrl-C while the second look is drawn."""
+
+    looks = 0
+
+    def start(self, draws: int) -> None:
+        self.looks += 1
+
+    def advance(self, draws: int, seconds_left: float) -> None:
+        if self.looks == 2:
+            raise KeyboardInterrupt
+
+
+def test_a_full_run_that_is_stopped_reports_the_look_before(tmp_path) -> None:
+    registry = Registry.of([chapter(claims(experiment()))])
+    with open_store(tmp_path) as store:
+        reports = list(Run(registry, store, tier="full", progress=StopsInSecondLook()).looks())
+        assert [(report.look, report.stopped) for report in reports] == [(0, False), (0, True)]
+        assert [r.judgement for r in reports[0].results] == [r.judgement for r in reports[1].results]
+        assert 0 < reports[1].draws < sum(FULL_PLAN.values())
+        again = next(Run(registry, store, tier="full").looks())
+    assert (again.look, again.draws) == (1, sum(FULL_PLAN.values()) - reports[1].draws)
 
 
 def test_two_experiments_that_are_one_share_their_draws(tmp_path) -> None:

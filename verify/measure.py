@@ -174,10 +174,6 @@ class _Expression:
         with np.errstate(all="ignore"):
             return np.mean(self._function(*outer, *inner))
 
-    def symbols(self) -> set[Any]:
-        """The symbols of columns that it reads, also inside averages."""
-        return set(self.columns).union(*(averaged.symbols() for averaged in self.averages.values()))
-
     def scalars(self, columns: Columns, replicate: int) -> dict[str, Any]:
         """The numbers that one replicate fed in, for an error message."""
         found: dict[str, Any] = {}
@@ -332,14 +328,15 @@ class Measurement:
         """
         count = len(next(iter(columns.values())))
         sign = self._variants[rival][3]
-        for at_point in (False, True):  # exact substitution may reach where floats do not, as with roots of -1/3
-            sides = self._compiled(rival, point, at_point)
-            if _RUNNING not in {symbol for side in sides for symbol in side.symbols()}:
-                at_point = True
-            fed = columns if at_point else {**columns, _RUNNING.name: np.full(count, float(point.value))}
+        fed = dict(columns)
+        if self.claim.points is not None and point.value.is_real:
+            fed[_RUNNING.name] = np.full(count, float(point.value))
+        sides = self._compiled(rival, point)
+        values = [side.evaluate(fed, count) for side in sides]
+        if self.claim.points is not None and not all(np.all(np.isfinite(found)) for found in values):
+            # Exact substitution reaches where floats do not: sqrt(-1/3) is a complex number, sqrt(-0.333...) is none.
+            sides = self._compiled(rival, point, at_point=True)
             values = [side.evaluate(fed, count) for side in sides]
-            if at_point or all(np.all(np.isfinite(found)) for found in values):
-                break
         for side, found in zip(sides, values, strict=True):
             self._check_finite(side, found, columns, point, rival)
         residual = sign * (values[0] - values[1])

@@ -79,4 +79,4 @@ def _written_out(node: Any) -> Any:
 def _open(node: Any) -> bool:
     """Whether a limit is still symbolic (an inner limit may depend on an outer index)."""
     indices = {limit[0] for limit in node.limits}
-    return any(bound.free_symbols - indices or not bound.is_finite for limit in node.limits for bound in limit[1:])
+    return any(bound.free_symbols - indices or bound.is_infinite for limit in node.limits for bound in limit[1:])

@@ -40,7 +40,7 @@ def draw(figure: Any, seed: int) -> str:
     left.legend(frameon=False)
     return (
         f"Leading eigenvalue and its overlap with the signal, delta = {DELTA}, gamma = {GAMMA}, T = {LENGTH}, the "
-        f"first {PREFIX} signs equal, mean pooling, centred; {DRAWS} draws a point at d = {SIZE}; bars: standard errors."
+        f"first {PREFIX} signs equal, mean pooling, centred; {DRAWS} draws a point, d = {SIZE}; bars: standard errors."
     )
 
 
