@@ -12,6 +12,9 @@ ARGS ?=
 
 BIN := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+UV_VENV = uv venv --quiet --allow-existing --python "$$(command -v $(PYTHON))" $(VENV)
+UV_INSTALL = uv pip install --quiet --python $(BIN)
+PIP_INSTALL = $(BIN) -m pip install --quiet --disable-pip-version-check
 CHECKED := derivations numerics verify tests
 
 .DEFAULT_GOAL := help
@@ -48,16 +51,9 @@ $(STAMP): pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) was not found; install Python 3.11 or later, or name one: make PYTHON=/path/to/python" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed, $(PYTHON) is $$($(PYTHON) --version 2>&1); name another one: make PYTHON=python3.12" >&2; exit 1; }
 	@echo "installing into $(VENV) (once) ..."
-	@if command -v uv >/dev/null; then \
-		uv venv --quiet --allow-existing --python "$$(command -v $(PYTHON))" $(VENV) && \
-		uv pip install --quiet --python $(BIN) --editable '.[test,dev]'; \
-	else \
-		$(PYTHON) -m venv $(VENV) && \
-		$(BIN) -m pip install --quiet --disable-pip-version-check --editable '.[test,dev]'; \
-	fi
-	@if command -v uv >/dev/null; then \
-		uv pip install --quiet --python $(BIN) --only-binary heyoka --editable '.[fast]'; \
-	else \
-		$(BIN) -m pip install --quiet --disable-pip-version-check --only-binary heyoka --editable '.[fast]'; \
-	fi 2>/dev/null || echo "no wheel of heyoka for this platform: the fast backend is left out, everything else works"
+	@{ command -v uv >/dev/null && $(UV_VENV) && $(UV_INSTALL) --editable '.[test,dev]'; } || \
+	{ $(PYTHON) -m venv $(VENV) && $(PIP_INSTALL) --editable '.[test,dev]'; }
+	@{ command -v uv >/dev/null && $(UV_INSTALL) --only-binary heyoka --editable '.[fast]' 2>/dev/null; } || \
+	$(PIP_INSTALL) --only-binary heyoka --editable '.[fast]' 2>/dev/null || \
+	echo "heyoka could not be installed (is there a wheel for this platform?): without the fast backend all else works"
 	@touch $(STAMP)

@@ -60,7 +60,16 @@ def _compiled(expression: Any, arguments: tuple[Any, ...], backend: str) -> Call
         return sp.lambdify(arguments, expression, "mpmath", cse=True)  # type: ignore[no-any-return]
     if backend == "fast":
         return _heyoka(expression, arguments)
-    return sp.lambdify(arguments, _cube_roots(expression), [_NAMESPACE, "scipy", "numpy"], cse=True)  # type: ignore[no-any-return]
+    prepared = _harmonic_numbers(_cube_roots(expression))
+    return sp.lambdify(arguments, prepared, [_NAMESPACE, "scipy", "numpy"], cse=True)  # type: ignore[no-any-return]
+
+
+def _harmonic_numbers(expression: Any) -> Any:
+    """H_n as ψ(n + 1) + γ: SymPy prints a harmonic number without its parentheses, so that −H_n would come out wrong."""
+    return expression.replace(
+        lambda part: isinstance(part, sp.harmonic) and len(part.args) == 1,
+        lambda part: sp.digamma(part.args[0] + 1) + sp.EulerGamma,
+    )
 
 
 def _cube_roots(expression: Any) -> Any:

@@ -23,12 +23,14 @@ from numerics.validate import check, plain, real_array
 Array = NDArray[np.float64]
 
 PDF_BACKENDS = ("auto", "numpy", "fast")
+MOST_MOMENTS = 1000  # the sum has order²/2 terms
 _EDGE_DIGITS = 50
 _TIE_DIGITS = 120  # near a tie of (1, delta, gamma) two roots of the edge equation merge, and half the digits go
 _BLOCK = 8192  # points evaluated at a time: the temporaries stay in the cache
 _PRODUCT_RANGE = (1e-60, 1e40)  # of delta·gamma: its powers in Cardano's formula stay representable
 _SINGLE_RANGE = (1e-100, 1e100)  # of the ratio, in the Marchenko–Pastur limit
 _TABLE = 257  # angles at which the CDF is tabulated before it is inverted
+_ABERTH_STEPS = 4
 _STEPS = 200  # of the quantile's search; bisection alone needs 60
 
 _above, _below, _beyond = (chapter.variable(name, "distance") for name in ("above_lower", "below_upper", "above_middle"))
@@ -90,12 +92,12 @@ class WishartProduct:
         Raises ValueError for an order that is no such integer, or whose moment exceeds the range of a double.
         """
         number = real_array("order", order, "the order of a moment")
-        if number.ndim or number != np.round(number) or number < 0:
-            raise ValueError(f"order must be an integer >= 0, got {order!r}")
+        if number.ndim or number != np.round(number) or not 0 <= number <= MOST_MOMENTS:
+            raise ValueError(f"order must be an integer >= 0 and <= {MOST_MOMENTS}, got {order!r}")
         if number == 0:
             return plain(np.ones(self._delta.shape))
         with np.errstate(over="ignore", invalid="ignore"):
-            value = np.asarray(_moment(int(number))(self._delta, self._gamma) * self._scale ** int(number))
+            value = np.asarray(_moment(int(number), self._delta, self._gamma) * self._scale ** int(number))
         if not np.isfinite(value).all():
             raise ValueError(f"order must be smaller: the moment of order {int(number)} exceeds the range of a double")
         return plain(value)
@@ -225,8 +227,8 @@ class WishartProduct:
 class _Bulk:
     """Parameters of the law: numbers, or arrays with one entry a point.
 
-    Each zero of the discriminant is a rounded double and its rounding error; `t_low` and `t_high` are 1/m at the
-    edges. `single`: the Marchenko–Pastur limit, whose one ratio is both `delta` and `gamma` here. `hard`: the largest
+    Each zero of the discriminant is a rounded double and its rounding error; `p_low` and `p_high` are 1 + w m at the
+    edges, with w the largest of (1, delta, gamma). `single`: the Marchenko–Pastur limit, whose one ratio is both `delta` and `gamma` here. `hard`: the largest
     of (1, delta, gamma) is not unique, so the density diverges at 0. `exact`: so extreme that the formulas would over-
     or underflow in doubles, and are evaluated in mpmath.
     """
@@ -239,8 +241,8 @@ class _Bulk:
     high_error: Any
     middle: Any
     middle_error: Any
-    t_low: Any
-    t_high: Any
+    p_low: Any
+    p_high: Any
     mass: Any
     single: Any
     hard: Any
@@ -314,11 +316,12 @@ def _bulk(delta: float, gamma: float) -> tuple[Any, ...]:
         if hard:
             zeros["low"] = mpmath.mpf(0)
         edges = [part for name in ("low", "high", "middle") for part in _split(zeros[name])]
+        window = [float(1 + mpmath.mpf(largest[0]) / root) for root in (t_low, t_high)]
         mass = float(function(chapter.atom.right, (chapter.delta, chapter.gamma), "mpmath")(first, second))
     low, high = _SINGLE_RANGE if single else _PRODUCT_RANGE
     exact = not low <= (ratio if single else delta * gamma) <= high
     ratios = (ratio, ratio) if single else (delta, gamma)
-    return (*ratios, *edges, float(t_low), float(t_high), mass, single, hard, exact)
+    return (*ratios, *edges, *window, mass, single, hard, exact)
 
 
 def _split(value: Any) -> tuple[float, float]:
@@ -438,11 +441,18 @@ def _factors(single: bool, x: Any, v: Any, delta: Any, gamma: Any, backend: str)
     return found
 
 
-@lru_cache
-def _moment(order: int) -> Any:
-    expression = chapter.moments.right.subs(chapter.n, order).doit()
-    compiled = function(expression, (chapter.delta, chapter.gamma))
-    return lambda delta, gamma: np.broadcast_to(compiled(delta, gamma), np.shape(delta))
+def _moment(order: int, delta: Any, gamma: Any) -> Any:
+    """The double sum of the law, term by term."""
+    whole, total = chapter.moments.right, 0.0
+    (double_sum,) = whole.atoms(sp.Sum)
+    (inner, *inner_limits), (outer, *outer_limits) = double_sum.limits
+    term = function(whole / double_sum * double_sum.function, (chapter.n, outer, inner, chapter.delta, chapter.gamma))
+    first, last = (function(limit, (chapter.n,))(order) for limit in outer_limits)
+    ends = [function(limit, (chapter.n, outer)) for limit in inner_limits]
+    for i in range(first, last + 1):
+        for j in range(ends[0](order, i), ends[1](order, i) + 1):
+            total = total + term(float(order), float(i), float(j), delta, gamma)
+    return total
 
 
 @lru_cache
@@ -601,10 +611,9 @@ def _stieltjes(bulk: _Bulk, z: Any) -> Any:
         gamma = np.zeros(point.shape)
     far = np.abs(point) > 1e20 * np.maximum(1, bulk.high)  # the mass is at 0, to all digits
     with np.errstate(all="ignore"):
-        t = _reciprocal_root(np.where(far, 1j, point), delta, gamma, 1 / bulk.t_low, 1 / bulk.t_high)
-        value = _from_root(1 / t, np.where(far, 1j, point), delta, gamma)
-        value = np.where(far, 1 / point, value)
+        value = np.where(far, 1 / point, _off_support(bulk, np.where(far, 1j, point), delta, gamma))
         place = bulk.from_outside(point.real)
+    value = np.where(point.imag == 0, value.real, value)
     on_support = (point.imag == 0) & (place[1] > 0) & (place[2] > 0)
     if on_support.any():
         value[on_support] = _on_support(bulk.part(on_support), tuple(part[on_support] for part in place))
@@ -623,59 +632,64 @@ def _on_support(bulk: _Bulk, place: tuple[Array, ...]) -> Any:
     return first / x - 1j * imaginary
 
 
-def _reciprocal_root(z: Any, delta: Any, gamma: Any, window_low: Any, window_high: Any) -> Any:
-    """t = 1/m for the root m of the cubic with Im m <= 0 and Re m inside the window of the edges, for Im z >= 0.
+def _off_support(bulk: _Bulk, z: Any, delta: Any, gamma: Any) -> Any:
+    """G for Im z >= 0, off the support: the root with Im m <= 0 and Re m inside the window of the edges.
 
-    The cubic in t = 1/m is monic, so it stays well scaled when delta·gamma is small.
+    The cubic is solved for p = 1 + w m, with w the largest of 1, δ, γ: near z = 0, p is far smaller than the rounding
+    of m. Then G = (1 + m)/z, or by the law m/((1 + δm)(1 + γm)) where 1 + m is small.
     """
-    companion = np.zeros((z.size, 3, 3), dtype=complex)
-    companion[:, 1, 0] = companion[:, 2, 1] = 1
-    coefficients = _map_polynomial()(delta, gamma)
-    for order, coefficient in enumerate(coefficients):
-        companion[:, order, 2] = -coefficient
-    companion[:, 2, 2] += z
-    roots = np.linalg.eigvals(companion)
-    m = 1 / roots
-    low, high = (np.broadcast_to(edge, z.shape)[:, None] for edge in (window_low, window_high))
-    outside = np.maximum(np.abs(m.real - (low + high) / 2) - (high - low) / 2, 0)
-    score = np.where(np.isfinite(m), outside + np.maximum(m.imag, 0), np.inf)
-    return np.take_along_axis(roots, np.argmin(score, axis=1)[:, None], axis=1)[:, 0]
-
-
-def _from_root(m: Any, z: Any, delta: Any, gamma: Any) -> Any:
-    """G from an approximate root m, mended by Newton's method in p = 1 + w m, with w the largest of 1, δ, γ.
-
-    Near z = 0, p is far smaller than the rounding of m. Then G = (1 + m)/z, or by the law m/((1 + δm)(1 + γm)).
-    """
-    largest = np.argmax([np.ones(z.shape), delta, gamma], axis=0)
-    value = np.empty(z.shape, dtype=complex)
-    for which, weight in enumerate((np.ones(z.shape), delta, gamma)):
+    ratios = np.array([np.ones(z.shape), delta, gamma])
+    largest = np.argmax(ratios, axis=0)
+    coefficients = np.empty((4, z.size), dtype=complex)
+    for which in range(len(ratios)):
         here = largest == which
-        if not here.any():
-            continue
-        w, point, first, second = weight[here], z[here], delta[here], gamma[here]
-        p = 1 + w * m[here]
-        coefficients = [part(point, first, second) for part in _shifted_polynomial(which)]
-        for _ in range(3):
-            residual, slope = np.zeros(p.shape, dtype=complex), np.zeros(p.shape, dtype=complex)
-            for coefficient in coefficients:
-                residual, slope = residual * p + coefficient, slope * p + residual
-            p = p - np.where(slope != 0, residual / np.where(slope != 0, slope, 1), 0)
-        root = (p - 1) / w
-        root = np.where(root.imag > 0, root.real, root)
-        direct = ((w - 1) + np.where(root.imag < 0, p, p.real)) / w / point
-        by_law = root / ((1 + first * root) * (1 + second * root))
-        value[here] = np.where((w == 1) & (np.abs(p) < 0.5) & (np.maximum(first, second) < 1), by_law, direct)
-    return value
+        for order, part in enumerate(_shifted_polynomial(which)):
+            coefficients[order, here] = part(z[here], delta[here], gamma[here])
+    roots = _roots(coefficients)
+    low, high = (np.broadcast_to(edge, z.shape)[:, None] for edge in (bulk.p_low, bulk.p_high))
+    outside = np.maximum(low - roots.real, 0) + np.maximum(roots.real - high, 0) + np.maximum(roots.imag, 0)
+    outside = np.where(np.isfinite(roots), outside, np.inf)
+    p = np.take_along_axis(roots, np.argmin(outside, axis=1)[:, None], axis=1)[:, 0]
+    p = np.where(p.imag > 0, p.real, p)
+    w = ratios.max(axis=0)
+    m = (p - 1) / w
+    by_law = _resolvent()(m, (1 - delta) + delta * p, (1 - gamma) + gamma * p)  # 1 + δm, 1 + γm for w = 1
+    return np.where((w == 1) & (np.abs(p) < 0.5) & (np.maximum(delta, gamma) < 1), by_law, (w - 1 + p) / w / z)
+
+
+def _roots(coefficients: Any) -> Any:
+    """All roots of cubics (shape (n, 3)), given their coefficients, highest order first (shape (4, n)).
+
+    Eigenvalues of the companion matrices for 1/p, so that small roots are accurate, then Ehrlich and Aberth's
+    simultaneous Newton steps, in which no two roots fall together.
+    """
+    companion = np.zeros((coefficients.shape[1], 3, 3), dtype=complex)
+    companion[:, 1, 0] = companion[:, 2, 1] = 1
+    last = np.where(coefficients[3] == 0, 1, coefficients[3])
+    for order in range(3):
+        companion[:, order, 2] = -coefficients[order] / last
+    roots = 1 / np.linalg.eigvals(companion)
+    for _ in range(_ABERTH_STEPS):
+        value, slope = np.zeros_like(roots), np.zeros_like(roots)
+        for coefficient in coefficients[:, :, None]:
+            value, slope = value * roots + coefficient, slope * roots + value
+        newton = np.where(value == 0, 0, value / slope)
+        gaps = roots[:, :, None] - roots[:, None, :]
+        repelled = np.where(gaps == 0, 0, 1 / np.where(gaps == 0, 1, gaps)).sum(axis=2)
+        step = newton / (1 - newton * repelled)
+        roots = np.where(np.isfinite(step), roots - step, roots)
+    return roots
 
 
 @lru_cache
-def _map_polynomial() -> Any:
-    """Coefficients of t⁰, t¹, t² of the map's numerator, compiled."""
-    numerator = sp.Poly(sp.expand(chapter.spectral_map.right * chapter.t**2), chapter.t)
-    parts = [numerator.coeff_monomial(chapter.t**order) for order in range(3)]
-    compiled = [function(part, (chapter.delta, chapter.gamma)) for part in parts]
-    return lambda delta, gamma: [one(delta, gamma) for one in compiled]
+def _resolvent() -> Any:
+    """G = (1 + m)/x as a function of m, 1 + δm and 1 + γm, with x by the law."""
+    x = chapter.product.right / chapter.m
+    weights = _weights(False)[1:]
+    factors = sp.symbols(f"factor:{len(weights)}")
+    whole = sp.cancel((1 + chapter.m) / x)
+    whole = sp.Mul(*(part.xreplace({1 + w * chapter.m: f for w, f in zip(weights, factors, strict=True)}) for part in sp.Mul.make_args(sp.factor(whole))))
+    return function(whole, (chapter.m, *factors))
 
 
 @lru_cache

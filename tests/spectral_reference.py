@@ -34,23 +34,32 @@ def coefficients(z: Any, delta: Any, gamma: Any) -> list[Any]:
 
 
 def transform(z: Any, delta: Any, gamma: Any) -> Any:
-    """m(z) for Im z >= 0 (from above on the axis): the root of the cubic that the path from infinity leads to.
+    """m(z) = ∫ λ/(z − λ) dμ for Im z >= 0 (from above on the axis), z != 0.
 
-    The path shrinks geometrically towards the real axis; doubles tell the roots apart, the root itself has all digits.
+    On the axis m decreases from 0 on either side of the support, and Im m < 0 inside. Off the axis Im m < 0 and
+    Im G < 0; where two roots satisfy both, the one that the path from infinity leads to.
     """
-    target = complex(z)
-    start = 1j * _FAR * (1 + delta**0.5) ** 2 * (1 + gamma**0.5) ** 2
-    goal = target if target.imag else target + 0.05j * abs(target)
-    steps = int(abs(np.log(goal / start)) * 20) + 2
-    path = start * np.exp(np.log(goal / start) * np.linspace(0, 1, steps))
-    if not target.imag:
-        path = np.append(path, target + 0.05j * abs(target) * 0.5 ** np.arange(1, 40))
-    place = 1 / start
-    for roots in _roots(path, delta, gamma):
-        place = roots[np.argmin(np.abs(roots - place))]
+    low, high = edges(float(delta), float(gamma))
     with mpmath.workdps(DIGITS):
-        exact = mpmath.polyroots(coefficients(z, delta, gamma), maxsteps=1000, extraprec=600)
-        return min(exact, key=lambda other: abs(other - mpmath.mpmathify(complex(place))))
+        z = mpmath.mpmathify(z)
+        roots = mpmath.polyroots(coefficients(z, delta, gamma), maxsteps=2000, extraprec=800)
+        if mpmath.im(z):
+            fit = [m for m in roots if mpmath.im(m) < 0 and mpmath.im((1 + m) / z) < 0]
+            return fit[0] if len(fit) == 1 else _followed(complex(z), delta, gamma, roots)
+        x = mpmath.re(z)
+        if low < x < high:
+            return min(roots, key=mpmath.im)
+        real = [mpmath.re(m) for m in roots if abs(mpmath.im(m)) <= abs(m) * mpmath.mpf(10) ** -(DIGITS // 2)]
+        return max(m for m in real if m < 0) if x <= low else min(m for m in real if m > 0)
+
+
+def _followed(target: complex, delta: float, gamma: float, exact: list[Any]) -> Any:
+    start = 1j * _FAR * (1 + delta**0.5) ** 2 * (1 + gamma**0.5) ** 2
+    steps = int(abs(np.log(target / start)) * 20) + 2
+    place = 1 / start
+    for roots in _roots(start * np.exp(np.log(target / start) * np.linspace(0, 1, steps)), delta, gamma):
+        place = roots[np.argmin(np.abs(roots - place))]
+    return min(exact, key=lambda other: abs(other - mpmath.mpmathify(complex(place))))
 
 
 def _roots(points: Any, delta: float, gamma: float) -> Any:
@@ -73,17 +82,11 @@ def stieltjes(z: Any, delta: Any, gamma: Any) -> Any:
         return mpmath.conj(value) if mpmath.im(z) < 0 else value
 
 
-def pair(x: Any, delta: Any, gamma: Any) -> Any:
-    """The root with Im m < 0 at a real x between the edges, where the other two are its conjugate and a real one."""
-    roots = mpmath.polyroots(coefficients(x, delta, gamma), maxsteps=500, extraprec=400)
-    return min(roots, key=mpmath.im)
-
-
 def density(x: Any, delta: Any, gamma: Any) -> tuple[Any, Any]:
     """Density and its derivative at a real x between the edges."""
     with mpmath.workdps(DIGITS):
         x = mpmath.mpf(x)
-        root = pair(x, delta, gamma)
+        root = transform(x, delta, gamma)
         _, slope = mpmath.polyval(coefficients(x, delta, gamma), root, derivative=True)
         change = root / slope  # x occurs as −x m
         value = -mpmath.im(root) / (mpmath.pi * x)

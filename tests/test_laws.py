@@ -58,7 +58,7 @@ def test_evidence_can_fail(law: Law, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def contradicted(law: Law) -> bool:
-    return any(disagreement(pair, point, prove=False) for pair in pairs(law) for point in points(law, pair, 3))
+    return any(disagreement(pair, point, prove=False) for pair in pairs(law) for point in points(law, pair))
 
 
 def uses(laws: list[Law]) -> dict[str, set[str]]:
