@@ -27,7 +27,14 @@ def _arccosine(cosine: Any) -> Any:
     return np.arccos(np.where(np.abs(np.abs(cosine) - 1) < 1e-14, np.sign(cosine), cosine))
 
 
-_NAMESPACE = {"cbrt": np.cbrt, "acos": _arccosine}
+def _binomial(n: Any, k: Any) -> Any:
+    """scipy's binomial coefficient: SymPy would print a ratio of Γ functions, which overflows from n = 171."""
+    from scipy.special import binom
+
+    return binom(n, k)
+
+
+_NAMESPACE = {"cbrt": np.cbrt, "acos": _arccosine, "binomial_coefficient": _binomial}
 
 
 def fast_available() -> bool:
@@ -50,22 +57,24 @@ def function(expression: Any, arguments: Sequence[Any], backend: str = "numpy") 
         raise ValueError(f"expression must be a SymPy object or a number, got {expression!r}") from error
     missing = sorted(symbol.name for symbol in expression.free_symbols - set(arguments))
     if missing:
-        raise ValueError(f"expression depends on {', '.join(missing)}, which is no argument; pass it or substitute it first")
+        names = ", ".join(missing)
+        raise ValueError(f"expression depends on {names}, which is no argument; pass it or substitute it first")
     return _compiled(expression, tuple(arguments), backend)
 
 
 @lru_cache(maxsize=512)
 def _compiled(expression: Any, arguments: tuple[Any, ...], backend: str) -> Callable[..., Any]:
     if backend == "mpmath":
-        return sp.lambdify(arguments, expression, "mpmath", cse=True)  # type: ignore[no-any-return]
+        return sp.lambdify(arguments, expression, "mpmath", cse=True, dummify=True)  # type: ignore[no-any-return]
     if backend == "fast":
         return _heyoka(expression, arguments)
-    prepared = _harmonic_numbers(_cube_roots(expression))
-    return sp.lambdify(arguments, prepared, [_NAMESPACE, "scipy", "numpy"], cse=True)  # type: ignore[no-any-return]
+    prepared = _harmonic_numbers(_cube_roots(expression)).replace(sp.binomial, sp.Function("binomial_coefficient"))
+    modules = [_NAMESPACE, "scipy", "numpy"]
+    return sp.lambdify(arguments, prepared, modules, cse=True, dummify=True)  # type: ignore[no-any-return]
 
 
 def _harmonic_numbers(expression: Any) -> Any:
-    """H_n as ψ(n + 1) + γ: SymPy prints a harmonic number without its parentheses, so that −H_n would come out wrong."""
+    """H_n as ψ(n + 1) + γ: SymPy prints a harmonic number without parentheses, so that −H_n would come out wrong."""
     return expression.replace(
         lambda part: isinstance(part, sp.harmonic) and len(part.args) == 1,
         lambda part: sp.digamma(part.args[0] + 1) + sp.EulerGamma,

@@ -27,13 +27,16 @@ MOST_MOMENTS = 1000  # the sum has order²/2 terms
 _EDGE_DIGITS = 50
 _TIE_DIGITS = 120  # near a tie of (1, delta, gamma) two roots of the edge equation merge, and half the digits go
 _BLOCK = 8192  # points evaluated at a time: the temporaries stay in the cache
-_PRODUCT_RANGE = (1e-60, 1e40)  # of delta·gamma: its powers in Cardano's formula stay representable
-_SINGLE_RANGE = (1e-100, 1e100)  # of the ratio, in the Marchenko–Pastur limit
+_RATIOS = (1e-20, 1e20)  # of delta and of gamma, unless 0: their powers in Cardano's formula stay representable
+_NARROWEST = 1e-10  # of the larger ratio: below, the bulk is so narrow that the rounding of x is seen in the CDF
+_TINY = 1e-100  # positions below are within reach of a hard edge only
 _TABLE = 257  # angles at which the CDF is tabulated before it is inverted
 _ABERTH_STEPS = 4
 _STEPS = 200  # of the quantile's search; bisection alone needs 60
 
-_above, _below, _beyond = (chapter.variable(name, "distance") for name in ("above_lower", "below_upper", "above_middle"))
+_above, _below, _beyond = (  # positive, so that the root of their product is one of roots: it does not underflow
+    chapter.variable(name, "distance", sp.Interval.open(0, sp.oo)) for name in ("above", "below", "beyond")
+)
 _ARGUMENTS = (chapter.x, _above, _below, _beyond, chapter.delta, chapter.gamma)
 _p = sp.Symbol("p", real=True)
 
@@ -43,7 +46,7 @@ class WishartProduct:
 
     Parameters
     ----------
-    delta, gamma : float or array, >= 0, not both 0
+    delta, gamma : float or array, 0 or from 1e-20 to 1e20, the larger one at least 1e-10
         d/V and d/N (dimensionless). 0 stands for the limit: the Marchenko–Pastur law of the other ratio.
     scale : float or array, > 0
         κ = ‖w‖², the noise level; eigenvalues are in its unit.
@@ -59,7 +62,19 @@ class WishartProduct:
         if not size.size or (size <= 0).any():
             raise ValueError(f"scale must be > 0, got {scale!r} (scale = κ = ‖w‖², the noise level)")
         if ((first == 0) & (second == 0)).any():
-            raise ValueError("delta and gamma must not both be 0: the law is then the single point `scale`; give one ratio")
+            raise ValueError("delta and gamma must not both be 0: the law is then a point mass at `scale`; give a ratio")
+        if (np.maximum(first, second) < _NARROWEST).any():
+            raise ValueError(
+                f"delta and gamma must not both be below {_NARROWEST:g}, got {delta!r} and {gamma!r}: so narrow a bulk "
+                "around `scale` cannot be resolved in doubles"
+            )
+        for name, ratio, quantity in (("delta", first, chapter.delta), ("gamma", second, chapter.gamma)):
+            bad = (ratio != 0) & ((ratio < _RATIOS[0]) | (ratio > _RATIOS[1]))
+            if bad.any():
+                raise ValueError(
+                    f"{name} must be 0 (the limit) or from {_RATIOS[0]:g} to {_RATIOS[1]:g}, "
+                    f"got {float(ratio[bad].flat[0]):.12g} ({quantity.meaning})"
+                )
         self._delta, self._gamma, self._scale = _broadcast(delta=first, gamma=second, scale=size)
         bulks = [_bulk(float(a), float(b)) for a, b in zip(self._delta.flat, self._gamma.flat, strict=True)]
         shape = self._delta.shape
@@ -122,7 +137,11 @@ class WishartProduct:
             raise ValueError(f"backend must be one of {', '.join(PDF_BACKENDS)}, got {backend!r}")
         if backend == "auto":
             backend = "fast" if place.size >= FAST_FROM and fast_available() else "numpy"
-        return self._at(x=place, evaluate=lambda bulk, y, out: _pdf(bulk, bulk.from_outside(y), backend, out), unit=self._scale)
+        return self._at(
+            x=place,
+            evaluate=lambda bulk, y, out: _pdf(bulk, bulk.from_outside(y), backend, out),
+            unit=self._scale,
+        )
 
     def pdf_near_edge(self, distance: Any, edge: str = "upper") -> Any:
         """Density at `distance` (> 0, in units of the eigenvalues) inside the support from its upper or lower edge.
@@ -169,7 +188,7 @@ class WishartProduct:
         except ValueError:
             fits = False
         if not fits:
-            raise ValueError(f"size must be a shape to which the parameters' {self._delta.shape} broadcasts, got {size!r}")
+            raise ValueError(f"size must be a shape to which the parameters' {self._delta.shape} extends, got {size!r}")
         return self.ppf(_generator(random_state).random(shape))
 
     # Stieltjes transform ---------------------------------------------------------------------------------------
@@ -187,12 +206,13 @@ class WishartProduct:
         values = np.empty(flat.size, dtype=complex)
         for bulk, where in self._groups(shape):
             values[where] = _stieltjes(bulk, flat[where])
-        return plain((values / scale).reshape(shape))
+        values.real, values.imag = values.real / scale, values.imag / scale  # complex division makes ∞ a NaN
+        return plain(values.reshape(shape))
 
     # Points and parameters side by side --------------------------------------------------------------------------
 
     def _at(self, *, evaluate: Any, unit: Any = None, **given: Any) -> Any:
-        """`evaluate(parameters, y, out)` at the named points, block by block; divided by `unit` if the result has one."""
+        """`evaluate(parameters, y, out)` at the named points, block by block; divided by `unit` if there is one."""
         ((name, place),) = given.items()
         shape = _broadcast(**{name: place, "delta": self._delta})[0].shape
         scale = self._scale if not self._scale.ndim else np.broadcast_to(self._scale, shape).ravel()
@@ -217,10 +237,9 @@ class WishartProduct:
             return
         spread = self._bulk.spread(shape)
         for single in (False, True):
-            for exact in (False, True):
-                where = (spread.single == single) & (spread.exact == exact)
-                if where.any():
-                    yield spread.part(where), where
+            where = spread.single == single
+            if where.any():
+                yield spread.part(where), where
 
 
 @dataclass(frozen=True)
@@ -228,9 +247,9 @@ class _Bulk:
     """Parameters of the law: numbers, or arrays with one entry a point.
 
     Each zero of the discriminant is a rounded double and its rounding error; `p_low` and `p_high` are 1 + w m at the
-    edges, with w the largest of (1, delta, gamma). `single`: the Marchenko–Pastur limit, whose one ratio is both `delta` and `gamma` here. `hard`: the largest
-    of (1, delta, gamma) is not unique, so the density diverges at 0. `exact`: so extreme that the formulas would over-
-    or underflow in doubles, and are evaluated in mpmath.
+    edges, with w the largest of (1, delta, gamma); `mass` is the atom. `single`: the Marchenko–Pastur limit, whose one
+    ratio is both `delta` and `gamma` here. `hard`: the largest of (1, delta, gamma) is not unique, so the density
+    diverges at 0.
     """
 
     delta: Any
@@ -246,7 +265,6 @@ class _Bulk:
     mass: Any
     single: Any
     hard: Any
-    exact: Any
 
     def _map(self, change: Any) -> _Bulk:
         return _Bulk(*(change(getattr(self, field.name)) for field in fields(self)))
@@ -262,10 +280,6 @@ class _Bulk:
     @property
     def is_single(self) -> bool:
         return bool(np.all(self.single))
-
-    @property
-    def is_exact(self) -> bool:
-        return bool(np.any(self.exact))
 
     def from_outside(self, y: Array) -> tuple[Array, ...]:
         """y and its distances to the lower edge, to the upper edge and to the third zero, where y is the position."""
@@ -303,8 +317,9 @@ def _bulk(delta: float, gamma: float) -> tuple[Any, ...]:
         if single:
             root = mpmath.sqrt(ratio)
             t_low, t_high = -root, root
-            names = {"low": chapter.mp_lower_edge, "high": chapter.mp_upper_edge}
-            zeros = {name: function(law.right, (chapter.delta,), "mpmath")(mpmath.mpf(ratio)) for name, law in names.items()}
+            laws = {"low": chapter.mp_lower_edge, "high": chapter.mp_upper_edge}
+            single_ratio = mpmath.mpf(ratio)
+            zeros = {name: function(law.right, (chapter.delta,), "mpmath")(single_ratio) for name, law in laws.items()}
             zeros["middle"] = zeros["low"]  # there is none; the formulas of the limit do not use it
         else:
             roots = {name: _edge_root(index, first, second) for name, index in (("low", 2), ("high", 0), ("middle", 1))}
@@ -318,10 +333,8 @@ def _bulk(delta: float, gamma: float) -> tuple[Any, ...]:
         edges = [part for name in ("low", "high", "middle") for part in _split(zeros[name])]
         window = [float(1 + mpmath.mpf(largest[0]) / root) for root in (t_low, t_high)]
         mass = float(function(chapter.atom.right, (chapter.delta, chapter.gamma), "mpmath")(first, second))
-    low, high = _SINGLE_RANGE if single else _PRODUCT_RANGE
-    exact = not low <= (ratio if single else delta * gamma) <= high
     ratios = (ratio, ratio) if single else (delta, gamma)
-    return (*ratios, *edges, *window, mass, single, hard, exact)
+    return (*ratios, *edges, *window, mass, single, hard)
 
 
 def _split(value: Any) -> tuple[float, float]:
@@ -370,10 +383,10 @@ def _by_distance(expression: Any) -> Any:
 
 
 @lru_cache
-def _imaginary(single: bool, backend: str) -> Any:
+def _imaginary(single: bool) -> Any:
     """v = −Im m(x + i0) as a function of x, the distances and the ratios."""
     law = chapter.mp_imaginary_part if single else chapter.imaginary_part
-    return function(_by_distance(law.right), _ARGUMENTS, backend)
+    return function(_by_distance(law.right), _ARGUMENTS)
 
 
 @lru_cache
@@ -386,23 +399,29 @@ def _density(single: bool, backend: str) -> Any:
     return function(_by_distance(expression), _ARGUMENTS, backend)
 
 
+@lru_cache
+def _by_parts() -> Any:
+    """The density as a function of v and x: in one formula, the denominator underflows close to a hard edge."""
+    return function(chapter.density_law.steps[0].equation.rhs, (chapter.v, chapter.x))
+
+
 def _weights(single: bool) -> tuple[Any, ...]:
     """The weights w of the factors 1 + w m of the law's equation."""
     return (sp.Integer(1), chapter.delta) if single else (sp.Integer(1), chapter.delta, chapter.gamma)
 
 
 @lru_cache
-def _distribution(single: bool, backend: str) -> Any:
+def _distribution(single: bool) -> Any:
     """F as a function of v, the ratios and Re(1 + w m) for each weight w."""
     law = chapter.mp_distribution if single else chapter.distribution_law
     weights = _weights(single)
     factors = sp.symbols(f"factor:{len(weights)}", real=True)
     whole = law.right.xreplace({1 + w * chapter.u: factor for w, factor in zip(weights, factors, strict=True)})
-    return function(whole, (chapter.v, chapter.delta, chapter.gamma, *factors), backend)
+    return function(whole, (chapter.v, chapter.delta, chapter.gamma, *factors))
 
 
 @lru_cache
-def _factor_parts(single: bool, which: int, backend: str) -> tuple[Any, ...]:
+def _factor_parts(single: bool, which: int) -> tuple[Any, ...]:
     """Coefficients of the equation A p² + B p + C = 0 of p = Re(1 + w m), and the root of its discriminant.
 
     From the equation for u = Re m of `wishart-product-real-part` by u = (p − 1)/w: close to a hard edge p is far
@@ -418,7 +437,7 @@ def _factor_parts(single: bool, which: int, backend: str) -> tuple[Any, ...]:
         (root,) = (part for part in chapter.real_part.right.atoms(sp.Pow) if part.exp == sp.Rational(1, 2))
     shifted = sp.Poly(sp.expand(equation.subs(chapter.u, (_p - 1) / weight) * weight), _p)
     parts = [_factored(shifted.coeff_monomial(_p**order)) for order in (2, 1, 0)]
-    return tuple(function(part, arguments, backend) for part in (*parts, 2 * root))
+    return tuple(function(part, arguments) for part in (*parts, 2 * root))
 
 
 def _factored(expression: Any) -> Any:
@@ -427,15 +446,13 @@ def _factored(expression: Any) -> Any:
     return sp.factor(at_zero) + sp.expand(expression - at_zero)
 
 
-def _factors(single: bool, x: Any, v: Any, delta: Any, gamma: Any, backend: str) -> list[Any]:
+def _factors(single: bool, x: Any, v: Any, delta: Any, gamma: Any) -> list[Any]:
     """Re(1 + w m) for each weight w: the right root, in the form that does not cancel."""
     found = []
     for which in range(len(_weights(single))):
-        leading, linear, constant, root = (part(x, v, delta, gamma) for part in _factor_parts(single, which, backend))
+        leading, linear, constant, root = (part(x, v, delta, gamma) for part in _factor_parts(single, which))
         if single:
             found.append(-constant / linear)
-        elif backend == "mpmath":
-            found.append((root - linear) / (2 * leading))
         else:
             found.append(np.where(linear >= 0, -2 * constant / (linear + root), (root - linear) / (2 * leading)))
     return found
@@ -467,35 +484,37 @@ def _variance() -> Any:
 
 def _pdf(bulk: _Bulk, place: tuple[Array, ...], backend: str, out: Array | None = None) -> Array:
     values = np.empty(place[0].shape) if out is None else out
-    inside, single = _inside(place), bulk.is_single
-    if bulk.is_exact:
-        values[...] = _in_digits(lambda *point: _density(single, "mpmath")(*point), bulk, place, inside)
-    elif backend == "fast":
+    inside, single, y = _inside(place), bulk.is_single, place[0]
+    if backend == "fast":
         _density(single, backend)(*place, bulk.delta, bulk.gamma, out=values)
     else:
         with np.errstate(all="ignore"):
             values[...] = _density(single, backend)(*place, bulk.delta, bulk.gamma)
     if inside is not True:
         values[~inside] = 0.0
+    if y.size and y.min() < _TINY:
+        near = np.flatnonzero((y < _TINY) & inside)
+        part, point = bulk.part(near), tuple(column[near] for column in place)
+        values[near] = _by_parts()(_imaginary(single)(*point, part.delta, part.gamma), point[0])
     _finite("pdf", values)
     if inside is not True and np.any(bulk.hard):
-        values[bulk.hard & (place[0] == 0) & ~inside] = np.inf
+        values[bulk.hard & (y == 0) & ~inside] = np.inf
     return values
 
 
 def _cdf(bulk: _Bulk, place: tuple[Array, ...], out: Array | None = None) -> Array:
     values = np.empty(place[0].shape) if out is None else out
     inside, single = _inside(place), bulk.is_single
-    if bulk.is_exact:
-        values[...] = _in_digits(lambda *point: _distribution_at(single, point, "mpmath"), bulk, place, inside)
-    else:
-        with np.errstate(all="ignore"):
-            values[...] = _distribution_at(single, (*place, bulk.delta, bulk.gamma), "numpy")
+    with np.errstate(all="ignore"):
+        v = _imaginary(single)(*place, bulk.delta, bulk.gamma)
+        factors = _factors(single, place[0], v, bulk.delta, bulk.gamma)
+        values[...] = _distribution(single)(v, bulk.delta, bulk.gamma, *factors)
+        np.clip(values, bulk.mass, 1.0, out=values)
     if inside is not True:
         outside = np.where(place[0] < 0, 0.0, np.where(place[2] <= 0, 1.0, bulk.mass))
         values[~inside] = outside[~inside]
     _finite("cdf", values)
-    return np.clip(values, np.minimum(bulk.mass, values) if inside is not True else bulk.mass, 1.0, out=values)
+    return values
 
 
 def _inside(place: tuple[Array, ...]) -> Any:
@@ -506,27 +525,9 @@ def _inside(place: tuple[Array, ...]) -> Any:
     return (above > 0) & (below > 0)
 
 
-def _distribution_at(single: bool, point: tuple[Any, ...], backend: str) -> Any:
-    x, *_, delta, gamma = point
-    v = _imaginary(single, backend)(*point)
-    return _distribution(single, backend)(v, delta, gamma, *_factors(single, x, v, delta, gamma, backend))
-
-
-def _in_digits(compiled: Any, bulk: _Bulk, place: tuple[Array, ...], inside: Any) -> Array:
-    """The formula point by point with 50 digits, at the points inside."""
-    y, *distances = place
-    values = np.zeros(y.shape)
-    columns = [np.broadcast_to(part, y.shape) for part in (*distances, bulk.delta, bulk.gamma, bulk.low, bulk.low_error)]
-    with mpmath.workdps(_EDGE_DIGITS):
-        for index in np.flatnonzero(np.broadcast_to(inside, y.shape)):
-            *arguments, low, low_error = (mpmath.mpf(float(column[index])) for column in columns)
-            values[index] = float(mpmath.re(compiled(low + low_error + arguments[0], *arguments)))
-    return values
-
-
 def _finite(name: str, values: Any) -> None:
     if not (np.isfinite(values.sum()) or np.isfinite(values).all()):
-        raise ArithmeticError(f"{name} left the range of a double; the ratios or the distance to an edge are too extreme")
+        raise ArithmeticError(f"{name} left the range of a double; the ratios or the distances are too extreme")
 
 
 # Quantiles --------------------------------------------------------------------------------------------------------
@@ -589,14 +590,20 @@ def _start(level: Array, mass: Any, table: tuple[Array, Array] | None) -> tuple[
         return np.zeros(level.size), np.full(level.size, np.pi), np.full(level.size, np.pi / 2)
     angles, values = table
     cell = np.clip(np.searchsorted(values, level), 1, values.size - 1)
-    guess = np.interp(level, values, angles)
-    for end, gap, heights in ((1, level - mass, values - mass), (-1, 1 - level, 1 - values)):
-        first, second = heights[[1, 2]] if end == 1 else heights[[-2, -3]]
-        if 0 < first < second:
-            distance = angles[1] * (gap / first) ** (np.log(2) / np.log(second / first))
-            guess = np.where(cell == (1 if end == 1 else values.size - 1), distance if end == 1 else np.pi - distance, guess)
     low, high = angles[cell - 1], angles[cell]
+    guess = np.interp(level, values, angles)
+    first, last = cell == 1, cell == values.size - 1
+    guess = np.where(first, _by_power_law(angles[1], values[1:3] - mass, level - mass), guess)
+    guess = np.where(last, np.pi - _by_power_law(angles[1], 1 - values[-2:-4:-1], 1 - level), guess)
     return low, high, np.where((guess > low) & (guess < high), guess, (low + high) / 2)
+
+
+def _by_power_law(step: float, heights: Array, level: Array) -> Array:
+    """Where a power law through the heights at one and at two steps takes the value `level`; 0 if there is none."""
+    if not 0 < heights[0] < heights[1]:
+        return np.zeros(level.shape)
+    power = np.log(2) / np.log(heights[1] / heights[0])
+    return np.asarray(step * np.maximum(level / heights[0], 0) ** power)
 
 
 # Stieltjes transform ----------------------------------------------------------------------------------------------
@@ -609,15 +616,17 @@ def _stieltjes(bulk: _Bulk, z: Any) -> Any:
     delta, gamma = (np.broadcast_to(part, point.shape) for part in (bulk.delta, bulk.gamma))
     if bulk.is_single:
         gamma = np.zeros(point.shape)
-    far = np.abs(point) > 1e20 * np.maximum(1, bulk.high)  # the mass is at 0, to all digits
+    far = np.abs(point) > 1e20 * np.maximum(1, bulk.high)  # all mass is at 0, to all digits
+    origin = point == 0
     with np.errstate(all="ignore"):
-        value = np.where(far, 1 / point, _off_support(bulk, np.where(far, 1j, point), delta, gamma))
+        value = np.where(far, 1 / point, _off_support(bulk, np.where(far | origin, 1j, point), delta, gamma))
+        at_origin = np.where(bulk.hard | (bulk.mass > 0), np.inf, _resolvent()(-1.0, 1 - delta, 1 - gamma))
+        value = np.where(origin, at_origin, value)
         place = bulk.from_outside(point.real)
     value = np.where(point.imag == 0, value.real, value)
     on_support = (point.imag == 0) & (place[1] > 0) & (place[2] > 0)
     if on_support.any():
         value[on_support] = _on_support(bulk.part(on_support), tuple(part[on_support] for part in place))
-    value = np.where((point == 0) & (bulk.hard | (bulk.mass > 0)), np.inf, value)
     if np.isnan(value).any():
         raise ArithmeticError(f"stieltjes left the range of a double at z = {complex(z[np.isnan(value)][0])!r}")
     return np.where(below, value.conj(), value)
@@ -628,7 +637,7 @@ def _on_support(bulk: _Bulk, place: tuple[Array, ...]) -> Any:
     imaginary = np.pi * _pdf(bulk, place, "numpy")
     single, x = bulk.is_single, place[0]
     with np.errstate(all="ignore"):
-        first, *_ = _factors(single, x, imaginary * x, bulk.delta, bulk.gamma, "numpy")
+        first, *_ = _factors(single, x, imaginary * x, bulk.delta, bulk.gamma)
     return first / x - 1j * imaginary
 
 
@@ -687,9 +696,8 @@ def _resolvent() -> Any:
     x = chapter.product.right / chapter.m
     weights = _weights(False)[1:]
     factors = sp.symbols(f"factor:{len(weights)}")
-    whole = sp.cancel((1 + chapter.m) / x)
-    whole = sp.Mul(*(part.xreplace({1 + w * chapter.m: f for w, f in zip(weights, factors, strict=True)}) for part in sp.Mul.make_args(sp.factor(whole))))
-    return function(whole, (chapter.m, *factors))
+    named = {1 + weight * chapter.m: factor for weight, factor in zip(weights, factors, strict=True)}
+    return function(sp.factor((1 + chapter.m) / x).xreplace(named), (chapter.m, *factors))
 
 
 @lru_cache
