@@ -1022,6 +1022,8 @@ def _published_checks(published, law):
     def checks():
         white = published().right.subs({alpha: 1, kappa: 1})
         yield "α = κ: a spike of strength ‖μ‖²", white, law().right.subs(shift, signal - delta)
+        beyond = {signal: delta + 2 * (sample_threshold_law.right - delta)}
+        yield "α = κ, above both transitions", white.subs(beyond), law().right.subs(shift, beyond[signal] - delta)
 
     return checks
 

@@ -203,8 +203,11 @@ def _moment_checks():
     y = sp.Symbol("y")
     series, kernel = Integer(0), product.right
     for _ in range(5):
-        series = sp.expand(y * kernel.subs(m, series))
-        series = sum((series.coeff(y, order) * y**order for order in range(1, 6)), Integer(0))
+        factors = [factor.subs(m, series) for factor in sp.Mul.make_args(kernel)]
+        series = y
+        for factor in factors:
+            product_of_both = sp.Poly(series * factor, y)
+            series = sum((product_of_both.coeff_monomial(y**order) * y**order for order in range(1, 6)), Integer(0))
     for order in range(1, 6):
         yield f"moment {order} by iterating the cubic", moments.right.subs(n, order).doit(), series.coeff(y, order)
     for order in range(1, 7):
@@ -599,6 +602,7 @@ fuss_catalan_density = Law(
 def _distribution():
     primitive = 2 * m - sp.log(1 + m) - sp.log(1 + delta * m) / delta - sp.log(1 + gamma * m) / gamma
     integral = sp.Integral(m / x, x)
+    yield "the cubic", product.statement
     yield "F(x) = 1 − ∫ f over (x, x₊), with f = −Im m/(π x)", Eq(distribution, 1 + sp.im(integral) / sp.pi)
     yield "∫ m d(log x), with log x from the cubic as a function of m", Eq(integral, primitive)
     yield "at the upper edge m > 0 and every logarithm is real; on the support m = u − iv", Eq(sp.im(m), -v)

@@ -10,15 +10,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import mpmath
 import numpy as np
 
 from derivations import bbp as chapter
 from numerics.attention_weights import correlation_matrix
 from numerics.compile import function
-from numerics.validate import check, plain, real_array, scalar
+from numerics.validate import broadcast, check, plain, real_array, scalar
 from numerics.wishart_product import WishartProduct
 
 MODELS = ("token", "decoupled")
+_RATIOS = (chapter.delta, chapter.gamma, chapter.signal)
+_DIGITS = 50
+_UNITS = (1e-150, 1e150)  # of the largest weight: its square is a double
 MIXING = 2.0  # spikes nearer than so many standard deviations of their strength exchange their eigenvectors
 
 
@@ -63,8 +67,7 @@ def population_threshold(delta: Any) -> Any:
 
     `delta` = d/V > 0, scalar or array. Raises ValueError outside the domain.
     """
-    ratio = check(chapter.delta, delta)
-    return plain(np.asarray(_compiled("population_threshold_law")(ratio)))
+    return plain(_evaluate("population_threshold_law", check(chapter.delta, delta)))
 
 
 def sample_threshold(delta: Any, gamma: Any) -> Any:
@@ -72,8 +75,8 @@ def sample_threshold(delta: Any, gamma: Any) -> Any:
 
     `delta` = d/V > 0 and `gamma` = d/N > 0 broadcast. Raises ValueError outside the domain.
     """
-    first, second = np.broadcast_arrays(check(chapter.delta, delta), check(chapter.gamma, gamma))
-    return plain(np.asarray(_compiled("sample_threshold_law")(first, second)))
+    first, second = broadcast(delta=check(chapter.delta, delta), gamma=check(chapter.gamma, gamma))
+    return plain(_evaluate("sample_threshold_law", first, second))
 
 
 def recovery(
@@ -102,19 +105,36 @@ def recovery(
     is subcritical at both levels is absent. Warns (RuntimeWarning) when two spikes are nearer than their fluctuation,
     so that the eigenvectors mix. Raises ValueError for bad input. Source: P1, Theorems 2–4; laws of chapter `bbp`.
     """
-    ratios = check(chapter.delta, delta), check(chapter.gamma, gamma), check(chapter.signal, signal)
-    if model not in MODELS:
+    ratios = broadcast(
+        delta=check(chapter.delta, delta), gamma=check(chapter.gamma, gamma), signal=check(chapter.signal, signal)
+    )
+    if not isinstance(model, str) or model not in MODELS:
         raise ValueError(f"model must be one of {', '.join(MODELS)}, got {model!r}")
-    matrix = correlation_matrix(correlation)
-    vector = _weights(weights, matrix.shape[0])
+    if not isinstance(centred, bool | np.bool_):
+        raise ValueError(f"centred must be True (the mean of the c_n is removed) or False, got {centred!r}")
+    matrix = correlation_matrix(correlation, "correlation")
+    pooling = _pooling(_weights(weights, matrix.shape[0]), matrix)
     size = scalar(chapter.dimension, dimension)
-    pooling = {
-        chapter.kappa: float(vector @ vector),
-        chapter.alpha: max(float(vector @ matrix @ vector), 0.0),
-        chapter.weight_sum: float(vector.sum()),
+    found = np.empty(ratios[0].shape, dtype=object)
+    for index in np.ndindex(found.shape):
+        values = dict(zip(_RATIOS, (float(part[index]) for part in ratios), strict=True))
+        found[index] = _recovery({**values, **pooling[0]}, pooling[1], model, bool(centred), size)
+    return found[()]
+
+
+def _pooling(vector: Any, matrix: Any) -> tuple[dict[Any, float], float]:
+    """κ, α and w̄ of the weights in units of their largest entry, which cannot overflow, and the square of that unit."""
+    unit = float(np.abs(vector).max())
+    scaled = vector / unit
+    kappa = float(scaled @ scaled)
+    if not _UNITS[0] < unit < _UNITS[1]:
+        raise ValueError(f"weights must have a norm whose square is a double, got entries up to {unit:g}")
+    values = {
+        chapter.kappa: kappa,
+        chapter.alpha: max(float(scaled @ matrix @ scaled), 0.0),
+        chapter.weight_sum: float(scaled.sum()),
     }
-    one = np.vectorize(lambda *values: _recovery(values, pooling, model, centred, size), otypes=[object])
-    return plain(one(*ratios)) if any(part.ndim for part in ratios) else _recovery(ratios, pooling, model, centred, size)
+    return values, unit**2
 
 
 def _weights(weights: Any, length: int) -> Any:
@@ -126,15 +146,13 @@ def _weights(weights: Any, length: int) -> Any:
     return vector
 
 
-def _recovery(ratios: Any, pooling: dict[Any, float], model: str, centred: bool, dimension: float) -> Recovery:
-    delta, gamma, signal = map(float, ratios)
-    values = {chapter.delta: delta, chapter.gamma: gamma, chapter.signal: signal, **pooling}
-    kappa = pooling[chapter.kappa]
-    low, high = WishartProduct(delta, gamma, kappa).support()
+def _recovery(values: dict[Any, float], unit: float, model: str, centred: bool, dimension: float) -> Recovery:
+    kappa = values[chapter.kappa] * unit
+    low, high = WishartProduct(values[chapter.delta], values[chapter.gamma], kappa).support()
     spikes = _spikes(values, model, centred)
     _warn_if_mixed(spikes, dimension)
-    outliers = (_outlier(kind, theta, cosine, values) for kind, theta, cosine in spikes)
-    return Recovery(high, low, tuple(outlier for outlier in outliers if outlier), kappa, pooling[chapter.alpha])
+    outliers = (_outlier(kind, theta, cosine, values, kappa) for kind, theta, cosine in spikes)
+    return Recovery(high, low, tuple(outlier for outlier in outliers if outlier), kappa, values[chapter.alpha] * unit)
 
 
 def _spikes(values: dict[Any, float], model: str, centred: bool) -> list[tuple[str, float, float]]:
@@ -152,35 +170,33 @@ def _warn_if_mixed(spikes: list[tuple[str, float, float]], dimension: float) -> 
     if len(spikes) < 2:
         return
     first, second = (theta for _, theta, _ in spikes)
-    spread = float(_compiled("norm_spread_law")(dimension))
+    spread = float(_evaluate("norm_spread_law", dimension))
     if abs(first - second) < MIXING * spread * max(first, second):
         warnings.warn(
             f"the signal spike ({first:.4g}) and the vocabulary-mean spike ({second:.4g}) are nearer than their "
             f"fluctuation at d = {dimension:.0f}: their eigenvectors mix; centre the samples to remove the second",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
 
 
-def _outlier(kind: str, theta: float, cosine: float, values: dict[Any, float]) -> Outlier | None:
-    shift = theta - values[chapter.delta]
-    values = {**values, chapter.shift: shift}
+def _outlier(kind: str, theta: float, cosine: float, values: dict[Any, float], kappa: float) -> Outlier | None:
+    values = {**values, chapter.theta: theta}
     if theta <= 0:
         return None
-    side = "above" if shift > 0 else "below"
+    side = "above" if theta > values[chapter.delta] else "below"
     population = _exists("population", side, theta, values)
     if not population:  # the sample transition is the stronger condition on either side
         return None
     sample = _exists("sample", side, theta, values)
-    kappa = values[chapter.kappa]
     return Outlier(
         kind=kind,
         side=side,
         theta=theta,
         population_location=kappa * _value("population_location_law", values),
-        population_overlap=cosine * _value("population_overlap_law", values),
+        population_overlap=cosine * _overlap("population_overlap_law", values),
         sample_location=kappa * _value("sample_location_law", values) if sample else None,
-        sample_overlap=cosine * _value("sample_overlap_law", values) if sample else 0.0,
+        sample_overlap=cosine * _overlap("sample_overlap_law", values) if sample else 0.0,
         detectable_population=population,
         detectable_sample=sample,
     )
@@ -191,21 +207,53 @@ def _exists(level: str, side: str, theta: float, values: dict[Any, float]) -> bo
     if side == "above":
         return theta > _value(f"{level}_threshold_law", values)
     others = (1.0,) if level == "population" else (1.0, values[chapter.gamma])
-    return values[chapter.delta] > max(others) and theta < _value(f"{level}_threshold_below", values)
+    if values[chapter.delta] <= max(others):
+        return False
+    with mpmath.workdps(_DIGITS):  # the threshold is a small difference where δ hardly exceeds the others
+        return bool(theta < _in_digits(f"{level}_threshold_below", values))
 
 
 def _value(name: str, values: dict[Any, float]) -> float:
-    compiled = _compiled(name)
-    return float(compiled(*(values[symbol] for symbol in _arguments(name))))
+    return float(_evaluate(name, *(values[symbol] for symbol in _arguments(name))))
+
+
+def _overlap(name: str, values: dict[Any, float]) -> float:
+    """A squared cosine: at a transition, where it vanishes, rounding may leave it slightly negative."""
+    return min(max(_value(name, values), 0.0), 1.0)
+
+
+def _evaluate(name: str, *arguments: Any) -> Any:
+    """The right side of a law at arrays of its arguments; with many digits where a double over- or underflows."""
+    arrays = np.broadcast_arrays(*arguments)
+    with np.errstate(all="ignore"):
+        values = np.array(_compiled(name, "numpy")(*arrays), dtype=float)
+    for index in zip(*np.nonzero(~np.isfinite(np.atleast_1d(values))), strict=True):
+        place = index if values.ndim else ()
+        given = dict(zip(_arguments(name), (float(array[place]) for array in arrays), strict=True))
+        with mpmath.workdps(_DIGITS):
+            values[place] = float(_in_digits(name, given))
+        if not np.isfinite(values[place]):
+            shown = ", ".join(f"{symbol.name} = {value:g}" for symbol, value in given.items())
+            raise ValueError(f"{getattr(chapter, name).left} must be within the range of a double, which it leaves at {shown}")
+    return values
+
+
+def _in_digits(name: str, values: dict[Any, float]) -> Any:
+    return mpmath.re(_compiled(name, "mpmath")(*(mpmath.mpf(values[symbol]) for symbol in _arguments(name))))
+
+
+@lru_cache
+def _expression(name: str) -> Any:
+    """The right side of a law. The shift t = θ − δ is inserted, so that t + δ is θ itself and keeps its digits."""
+    return getattr(chapter, name).right.subs(chapter.shift, chapter.theta - chapter.delta)
 
 
 @lru_cache
 def _arguments(name: str) -> tuple[Any, ...]:
     """The symbols of a law's right side; the ratio delta first, so that thresholds read naturally."""
-    symbols = getattr(chapter, name).right.free_symbols
-    return tuple(sorted(symbols, key=lambda symbol: (symbol != chapter.delta, symbol.name)))
+    return tuple(sorted(_expression(name).free_symbols, key=lambda symbol: (symbol != chapter.delta, symbol.name)))
 
 
 @lru_cache
-def _compiled(name: str) -> Any:
-    return function(getattr(chapter, name).right, _arguments(name))
+def _compiled(name: str, backend: str) -> Any:
+    return function(_expression(name), _arguments(name), backend)

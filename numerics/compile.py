@@ -64,13 +64,15 @@ def function(expression: Any, arguments: Sequence[Any], backend: str = "numpy") 
 
 @lru_cache(maxsize=512)
 def _compiled(expression: Any, arguments: tuple[Any, ...], backend: str) -> Callable[..., Any]:
+    # Two quantities may share a name, hence dummies; but a matrix would become a scalar, and keeps its own name.
+    scalars = not any(isinstance(argument, sp.MatrixSymbol) for argument in arguments)
     if backend == "mpmath":
-        return sp.lambdify(arguments, expression, "mpmath", cse=True, dummify=True)  # type: ignore[no-any-return]
+        return sp.lambdify(arguments, expression, "mpmath", cse=True, dummify=scalars)  # type: ignore[no-any-return]
     if backend == "fast":
         return _heyoka(expression, arguments)
     prepared = _harmonic_numbers(_cube_roots(expression)).replace(sp.binomial, sp.Function("binomial_coefficient"))
     modules = [_NAMESPACE, "scipy", "numpy"]
-    return sp.lambdify(arguments, prepared, modules, cse=True, dummify=True)  # type: ignore[no-any-return]
+    return sp.lambdify(arguments, prepared, modules, cse=True, dummify=scalars)  # type: ignore[no-any-return]
 
 
 def _harmonic_numbers(expression: Any) -> Any:

@@ -70,6 +70,15 @@ def scalar(quantity: Quantity, value: Any, *, name: str | None = None, closed: b
     return float(array)
 
 
+def broadcast(**arrays: Any) -> Any:
+    """The named arrays broadcast together. Raises ValueError that names them if their shapes do not fit."""
+    try:
+        return np.broadcast_arrays(*arrays.values())
+    except ValueError as error:
+        shapes = " and ".join(f"{name} {np.shape(array)}" for name, array in arrays.items())
+        raise ValueError(f"shapes must broadcast, got {shapes}") from error
+
+
 def plain(array: Any) -> Any:
     """A Python scalar for a 0-d array, the array itself otherwise: scalars in, scalars out."""
     return array.item() if np.ndim(array) == 0 else array

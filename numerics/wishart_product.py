@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from derivations import wishart_product as chapter
 from numerics.compile import FAST_FROM, fast_available, function
-from numerics.validate import check, plain, real_array
+from numerics.validate import broadcast, check, plain, real_array
 
 Array = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ class WishartProduct:
         if not size.size or (size <= 0).any():
             raise ValueError(f"scale must be > 0, got {scale!r} (scale = κ = ‖w‖², the noise level)")
         if ((first == 0) & (second == 0)).any():
-            raise ValueError("delta and gamma must not both be 0: the law is then a point mass at `scale`; give a ratio")
+            raise ValueError("delta and gamma must not both be 0: the law is then a point mass at scale; give one")
         if (np.maximum(first, second) < _NARROWEST).any():
             raise ValueError(
                 f"delta and gamma must not both be below {_NARROWEST:g}, got {delta!r} and {gamma!r}: so narrow a bulk "
@@ -75,7 +75,7 @@ class WishartProduct:
                     f"{name} must be 0 (the limit) or from {_RATIOS[0]:g} to {_RATIOS[1]:g}, "
                     f"got {float(ratio[bad].flat[0]):.12g} ({quantity.meaning})"
                 )
-        self._delta, self._gamma, self._scale = _broadcast(delta=first, gamma=second, scale=size)
+        self._delta, self._gamma, self._scale = broadcast(delta=first, gamma=second, scale=size)
         bulks = [_bulk(float(a), float(b)) for a, b in zip(self._delta.flat, self._gamma.flat, strict=True)]
         shape = self._delta.shape
         self._bulk = _Bulk(*(np.array(column).reshape(shape) for column in zip(*bulks, strict=True)))
@@ -152,7 +152,7 @@ class WishartProduct:
             raise ValueError(f"edge must be 'upper' or 'lower', got {edge!r}")
         depth = real_array("distance", distance, "distance to the edge, inwards")
         width = np.asarray((self._bulk.high - self._bulk.low) * self._scale)
-        _broadcast(distance=depth, delta=width)
+        broadcast(distance=depth, delta=width)
         if ((depth <= 0) | (depth >= width)).any():
             raise ValueError(f"distance must be > 0 and below the width of the support, got {distance!r}")
         return self._at(
@@ -171,7 +171,7 @@ class WishartProduct:
         level = real_array("q", q, "a probability")
         if ((level < 0) | (level > 1)).any():
             raise ValueError(f"q must be >= 0 and <= 1, got {q!r} (a probability)")
-        shape = _broadcast(q=level, delta=self._delta)[0].shape
+        shape = broadcast(q=level, delta=self._delta)[0].shape
         values = np.empty(level.size if not self._delta.ndim else int(np.prod(shape)))
         for bulk, where in self._groups(shape):
             values[where] = _quantile(bulk, np.broadcast_to(level, shape).ravel()[where])
@@ -199,7 +199,7 @@ class WishartProduct:
         Infinite at z = 0 where there is an atom or a hard edge.
         """
         point = _complex_array("z", z)
-        shape = _broadcast(z=point, delta=self._delta)[0].shape
+        shape = broadcast(z=point, delta=self._delta)[0].shape
         scale = np.broadcast_to(self._scale, shape).ravel()
         with np.errstate(over="ignore", invalid="ignore"):
             flat = np.broadcast_to(point, shape).ravel() / scale
@@ -214,7 +214,7 @@ class WishartProduct:
     def _at(self, *, evaluate: Any, unit: Any = None, **given: Any) -> Any:
         """`evaluate(parameters, y, out)` at the named points, block by block; divided by `unit` if there is one."""
         ((name, place),) = given.items()
-        shape = _broadcast(**{name: place, "delta": self._delta})[0].shape
+        shape = broadcast(**{name: place, "delta": self._delta})[0].shape
         scale = self._scale if not self._scale.ndim else np.broadcast_to(self._scale, shape).ravel()
         with np.errstate(over="ignore", under="ignore"):
             flat = np.broadcast_to(place, shape).ravel() / scale
@@ -711,15 +711,6 @@ def _shifted_polynomial(which: int) -> tuple[Any, ...]:
 
 
 # Input --------------------------------------------------------------------------------------------------------------
-
-
-def _broadcast(**arrays: Any) -> Any:
-    """The arrays broadcast together. Raises ValueError that names them if their shapes do not fit."""
-    try:
-        return np.broadcast_arrays(*arrays.values())
-    except ValueError as error:
-        shapes = " and ".join(f"{name} {np.shape(array)}" for name, array in arrays.items())
-        raise ValueError(f"shapes must broadcast, got {shapes}") from error
 
 
 def _complex_array(name: str, value: Any) -> Any:
