@@ -1242,22 +1242,22 @@ def _decoupled_experiment(name, ratios, strength, side, standard, quick=None):
 _half, _quarter = Rational(1, 2), Rational(1, 4)
 # An extrapolation in 1/N and 1/N² rests on the smallest two sizes and the largest; the middle one tests the fit.
 _decoupled_quick = {64: 500, 128: 1000, 256: 60, 512: 250}
-_decoupled_standard = {64: 2500, 128: 5000, 256: 300, 512: 900, 1024: 40}
+_decoupled_standard = {64: 2000, 128: 4000, 256: 120, 512: 600, 1024: 32}
 _token_quick = {64: 300, 128: 600, 256: 60, 512: 160}
-_token_standard = {64: 1000, 128: 2000, 256: 200, 512: 500, 1024: 40}
+_token_standard = {64: 800, 128: 1600, 256: 120, 512: 320, 1024: 32}
 
 classical_outlier = Experiment(
     "classical-outlier",
     classical_model,
     {gamma: _quarter, covariance_spike: 1},
-    {64: 8000, 128: 12000, 256: 1000, 512: 4000, 1024: 100},
+    {64: 6000, 128: 8000, 256: 400, 512: 2000, 1024: 100},
     {64: 1000, 128: 2000, 256: 200, 512: 600},
 )
 spike_above = _decoupled_experiment(
     "decoupled-above", (_half, _quarter), sp.Integer(4), "above", _decoupled_standard, _decoupled_quick
 )
 spike_between = _decoupled_experiment(
-    "decoupled-between", (_half, sp.Integer(2)), Rational(19, 10), "above", _decoupled_standard
+    "decoupled-between", (_half, sp.Integer(4)), Rational(19, 10), "above", _decoupled_standard
 )
 spike_under = _decoupled_experiment(
     "decoupled-subcritical", (_half, _quarter), Rational(7, 10), "above", _decoupled_standard
@@ -1267,7 +1267,7 @@ spike_below = _decoupled_experiment(
     (sp.Integer(4), sp.Integer(1)),
     _half,
     "below",
-    {64: 6000, 128: 12000, 256: 600, 512: 2000, 1024: 100},
+    {64: 4000, 128: 8000, 256: 200, 512: 1200, 1024: 40},
     {64: 1500, 128: 3000, 256: 60, 512: 500},
 )
 _example = (16, 8, 1, Rational(3, 5))

@@ -193,9 +193,9 @@ def _outlier(kind: str, theta: float, cosine: float, values: dict[Any, float], k
         kind=kind,
         side=side,
         theta=theta,
-        population_location=kappa * _value("population_location_law", values),
+        population_location=_location("population_location_law", values, kappa),
         population_overlap=cosine * _overlap("population_overlap_law", values),
-        sample_location=kappa * _value("sample_location_law", values) if sample else None,
+        sample_location=_location("sample_location_law", values, kappa) if sample else None,
         sample_overlap=cosine * _overlap("sample_overlap_law", values) if sample else 0.0,
         detectable_population=population,
         detectable_sample=sample,
@@ -217,6 +217,14 @@ def _value(name: str, values: dict[Any, float]) -> float:
     return float(_evaluate(name, *(values[symbol] for symbol in _arguments(name))))
 
 
+def _location(name: str, values: dict[Any, float], kappa: float) -> float:
+    """An eigenvalue, the factor κ included."""
+    location = kappa * _value(name, values)
+    if not np.isfinite(location):
+        raise ValueError(f"signal and weights must leave the outlier within the range of a double, got κ = {kappa:g}")
+    return location
+
+
 def _overlap(name: str, values: dict[Any, float]) -> float:
     """A squared cosine: at a transition, where it vanishes, rounding may leave it slightly negative."""
     return min(max(_value(name, values), 0.0), 1.0)
@@ -234,7 +242,9 @@ def _evaluate(name: str, *arguments: Any) -> Any:
             values[place] = float(_in_digits(name, given))
         if not np.isfinite(values[place]):
             shown = ", ".join(f"{symbol.name} = {value:g}" for symbol, value in given.items())
-            raise ValueError(f"{getattr(chapter, name).left} must be within the range of a double, which it leaves at {shown}")
+            raise ValueError(
+                f"{getattr(chapter, name).left} must be within the range of a double, which it leaves at {shown}"
+            )
     return values
 
 

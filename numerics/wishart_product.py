@@ -30,6 +30,7 @@ _BLOCK = 8192  # points evaluated at a time: the temporaries stay in the cache
 _RATIOS = (1e-20, 1e20)  # of delta and of gamma, unless 0: their powers in Cardano's formula stay representable
 _NARROWEST = 1e-10  # of the larger ratio: below, the bulk is so narrow that the rounding of x is seen in the CDF
 _TINY = 1e-100  # positions below are within reach of a hard edge only
+_ORIGIN = 1e-200  # arguments of the Stieltjes transform below count as 0: the cubic's coefficients spread too far
 _TABLE = 257  # angles at which the CDF is tabulated before it is inverted
 _ABERTH_STEPS = 4
 _STEPS = 200  # of the quantile's search; bisection alone needs 60
@@ -61,9 +62,10 @@ class WishartProduct:
         size = real_array("scale", scale, "scale = κ = ‖w‖², the noise level of the pooled covariance")
         if not size.size or (size <= 0).any():
             raise ValueError(f"scale must be > 0, got {scale!r} (scale = κ = ‖w‖², the noise level)")
-        if ((first == 0) & (second == 0)).any():
+        self._delta, self._gamma, self._scale = broadcast(delta=first, gamma=second, scale=size)
+        if ((self._delta == 0) & (self._gamma == 0)).any():
             raise ValueError("delta and gamma must not both be 0: the law is then a point mass at scale; give one")
-        if (np.maximum(first, second) < _NARROWEST).any():
+        if (np.maximum(self._delta, self._gamma) < _NARROWEST).any():
             raise ValueError(
                 f"delta and gamma must not both be below {_NARROWEST:g}, got {delta!r} and {gamma!r}: so narrow a bulk "
                 "around `scale` cannot be resolved in doubles"
@@ -75,7 +77,6 @@ class WishartProduct:
                     f"{name} must be 0 (the limit) or from {_RATIOS[0]:g} to {_RATIOS[1]:g}, "
                     f"got {float(ratio[bad].flat[0]):.12g} ({quantity.meaning})"
                 )
-        self._delta, self._gamma, self._scale = broadcast(delta=first, gamma=second, scale=size)
         bulks = [_bulk(float(a), float(b)) for a, b in zip(self._delta.flat, self._gamma.flat, strict=True)]
         shape = self._delta.shape
         self._bulk = _Bulk(*(np.array(column).reshape(shape) for column in zip(*bulks, strict=True)))
@@ -196,7 +197,7 @@ class WishartProduct:
     def stieltjes(self, z: Any) -> Any:
         """G(z) = ∫ dμ/(z − x), complex, in units of 1/scale. On the support: its limit from above.
 
-        Infinite at z = 0 where there is an atom or a hard edge.
+        Infinite at z = 0 where there is an atom or a hard edge; off the support, |z| < 1e-200 counts as 0.
         """
         point = _complex_array("z", z)
         shape = broadcast(z=point, delta=self._delta)[0].shape
@@ -317,14 +318,12 @@ def _bulk(delta: float, gamma: float) -> tuple[Any, ...]:
         if single:
             root = mpmath.sqrt(ratio)
             t_low, t_high = -root, root
-            laws = {"low": chapter.mp_lower_edge, "high": chapter.mp_upper_edge}
-            single_ratio = mpmath.mpf(ratio)
-            zeros = {name: function(law.right, (chapter.delta,), "mpmath")(single_ratio) for name, law in laws.items()}
+            place = _in_digits("mp_lower_edge"), _in_digits("mp_upper_edge")
+            zeros = {name: edge(mpmath.mpf(ratio)) for name, edge in zip(("low", "high"), place, strict=True)}
             zeros["middle"] = zeros["low"]  # there is none; the formulas of the limit do not use it
         else:
             roots = {name: _edge_root(index, first, second) for name, index in (("low", 2), ("high", 0), ("middle", 1))}
-            place = function(chapter.spectral_map.right, (chapter.t, chapter.delta, chapter.gamma), "mpmath")
-            zeros = {name: place(root, first, second) for name, root in roots.items()}
+            zeros = {name: _edge_at(name)(root, first, second) for name, root in roots.items()}
             t_low, t_high = roots["low"], roots["high"]
             if any(ties) and (not hard or len(set(largest)) == 1):  # the tie is below the largest: the middle zero is 0
                 zeros["middle"] = mpmath.mpf(0)
@@ -332,7 +331,7 @@ def _bulk(delta: float, gamma: float) -> tuple[Any, ...]:
             zeros["low"] = mpmath.mpf(0)
         edges = [part for name in ("low", "high", "middle") for part in _split(zeros[name])]
         window = [float(1 + mpmath.mpf(largest[0]) / root) for root in (t_low, t_high)]
-        mass = float(function(chapter.atom.right, (chapter.delta, chapter.gamma), "mpmath")(first, second))
+        mass = float(_in_digits("atom")(first, second))
     ratios = (ratio, ratio) if single else (delta, gamma)
     return (*ratios, *edges, *window, mass, single, hard)
 
@@ -348,9 +347,8 @@ def _edge_root(index: int, delta: Any, gamma: Any) -> Any:
 
     Where two roots nearly meet, the closed form itself with more digits.
     """
-    arguments = (chapter.t, chapter.delta, chapter.gamma)
-    value, slope = (function(part, arguments, "mpmath") for part in _edge_polynomial())
-    closed_form = function(chapter.edge_roots.right, (chapter.k, chapter.delta, chapter.gamma), "mpmath")
+    value, slope = _edge_polynomial()
+    closed_form = _in_digits("edge_roots")
     with mpmath.workdps(15):
         root = mpmath.re(closed_form(index, delta, gamma))
     root *= 1
@@ -367,8 +365,28 @@ def _edge_root(index: int, delta: Any, gamma: Any) -> Any:
 
 @lru_cache
 def _edge_polynomial() -> tuple[Any, Any]:
+    """The edge equation as a polynomial that vanishes, and its derivative, for mpmath."""
     value = chapter.edge_equation.left - chapter.edge_equation.right
-    return value, sp.diff(value, chapter.t)
+    arguments = (chapter.t, chapter.delta, chapter.gamma)
+    return function(value, arguments, "mpmath"), function(sp.diff(value, chapter.t), arguments, "mpmath")
+
+
+@lru_cache
+def _edge_at(name: str) -> Any:
+    """The law of a zero of the discriminant for mpmath, with the closed form of the root of the edge equation as t."""
+    laws = {"low": (chapter.lower_edge, 2), "high": (chapter.upper_edge, 0), "middle": (chapter.middle_root, 1)}
+    law, index = laws[name]
+    root = chapter.edge_roots.right.subs(chapter.k, index)
+    expression = law.right.subs(root**2, chapter.t**2).subs(root, chapter.t)
+    return function(expression, (chapter.t, chapter.delta, chapter.gamma), "mpmath")
+
+
+@lru_cache
+def _in_digits(name: str) -> Any:
+    """The right side of a law for mpmath, as a function of k or t where it has one, then of the ratios."""
+    expression = getattr(chapter, name).right
+    symbols = (chapter.k, chapter.t, chapter.delta, chapter.gamma)
+    return function(expression, tuple(symbol for symbol in symbols if symbol in expression.free_symbols), "mpmath")
 
 
 # The compiled formulas --------------------------------------------------------------------------------------------
@@ -422,10 +440,10 @@ def _distribution(single: bool) -> Any:
 
 @lru_cache
 def _factor_parts(single: bool, which: int) -> tuple[Any, ...]:
-    """Coefficients of the equation A p² + B p + C = 0 of p = Re(1 + w m), and the root of its discriminant.
+    """A, B, C at x = v = 0, the rest of C, and the root of the discriminant of A p² + B p + C = 0, for p = Re(1 + w m).
 
     From the equation for u = Re m of `wishart-product-real-part` by u = (p − 1)/w: close to a hard edge p is far
-    smaller than the rounding of u. A constant that vanishes at a tie is kept as a product.
+    smaller than the rounding of u, and the part of C that vanishes at a tie must be computed by itself.
     """
     weight = _weights(single)[which]
     arguments = (chapter.x, chapter.v, chapter.delta, chapter.gamma)
@@ -436,21 +454,22 @@ def _factor_parts(single: bool, which: int) -> tuple[Any, ...]:
         equation = chapter.real_part.steps[0].equation.lhs
         (root,) = (part for part in chapter.real_part.right.atoms(sp.Pow) if part.exp == sp.Rational(1, 2))
     shifted = sp.Poly(sp.expand(equation.subs(chapter.u, (_p - 1) / weight) * weight), _p)
-    parts = [_factored(shifted.coeff_monomial(_p**order)) for order in (2, 1, 0)]
-    return tuple(function(part, arguments) for part in (*parts, 2 * root))
+    leading, linear, constant = (shifted.coeff_monomial(_p**order) for order in (2, 1, 0))
+    return tuple(function(part, arguments) for part in (leading, linear, *_split_at_zero(constant), 2 * root))
 
 
-def _factored(expression: Any) -> Any:
-    """The expression with the part that is free of x and v as a product."""
+def _split_at_zero(expression: Any) -> tuple[Any, Any]:
+    """The part that is free of x and v, as a product, and the rest."""
     at_zero = expression.subs({chapter.x: 0, chapter.v: 0})
-    return sp.factor(at_zero) + sp.expand(expression - at_zero)
+    return sp.factor(at_zero), sp.expand(expression - at_zero)
 
 
 def _factors(single: bool, x: Any, v: Any, delta: Any, gamma: Any) -> list[Any]:
     """Re(1 + w m) for each weight w: the right root, in the form that does not cancel."""
     found = []
     for which in range(len(_weights(single))):
-        leading, linear, constant, root = (part(x, v, delta, gamma) for part in _factor_parts(single, which))
+        leading, linear, first, rest, root = (part(x, v, delta, gamma) for part in _factor_parts(single, which))
+        constant = first + rest
         if single:
             found.append(-constant / linear)
         else:
@@ -581,7 +600,9 @@ def _angles(bulk: _Bulk, level: Array, table: tuple[Array, Array] | None) -> Arr
 
 def _noise(bulk: _Bulk, place: tuple[Array, ...]) -> Array:
     """What rounding leaves of F: its terms are of the size of v = π x f."""
-    return np.asarray(1e-15 * (4 + np.pi * place[0] * _pdf(bulk, place, "numpy")))
+    y = place[0]
+    density = np.where(y > 0, _pdf(bulk, place, "numpy"), 0.0)  # infinite where a hard edge is reached
+    return np.asarray(1e-15 * (4 + np.pi * y * density))
 
 
 def _start(level: Array, mass: Any, table: tuple[Array, Array] | None) -> tuple[Array, Array, Array]:
@@ -617,7 +638,7 @@ def _stieltjes(bulk: _Bulk, z: Any) -> Any:
     if bulk.is_single:
         gamma = np.zeros(point.shape)
     far = np.abs(point) > 1e20 * np.maximum(1, bulk.high)  # all mass is at 0, to all digits
-    origin = point == 0
+    origin = np.abs(point) < _ORIGIN
     with np.errstate(all="ignore"):
         value = np.where(far, 1 / point, _off_support(bulk, np.where(far | origin, 1j, point), delta, gamma))
         at_origin = np.where(bulk.hard | (bulk.mass > 0), np.inf, _resolvent()(-1.0, 1 - delta, 1 - gamma))
@@ -653,7 +674,7 @@ def _off_support(bulk: _Bulk, z: Any, delta: Any, gamma: Any) -> Any:
     for which in range(len(ratios)):
         here = largest == which
         for order, part in enumerate(_shifted_polynomial(which)):
-            coefficients[order, here] = part(z[here], delta[here], gamma[here])
+            coefficients[order, here] = sum(piece(z[here], delta[here], gamma[here]) for piece in part)
     roots = _roots(coefficients)
     low, high = (np.broadcast_to(edge, z.shape)[:, None] for edge in (bulk.p_low, bulk.p_high))
     outside = np.maximum(low - roots.real, 0) + np.maximum(roots.real - high, 0) + np.maximum(roots.imag, 0)
@@ -702,12 +723,13 @@ def _resolvent() -> Any:
 
 @lru_cache
 def _shifted_polynomial(which: int) -> tuple[Any, ...]:
-    """Coefficients, highest order first, of the law's cubic in p = 1 + w m."""
+    """Coefficients, highest order first, of the law's cubic in p = 1 + w m, each as its value at x = 0 and the rest."""
     weight = _weights(False)[which]
     cubic = (chapter.product.right - chapter.x * chapter.m).subs(chapter.m, (_p - 1) / weight)
     shifted = sp.Poly(sp.expand(cubic * weight**2), _p)
-    parts = (_factored(shifted.coeff_monomial(_p**order)) for order in (3, 2, 1, 0))
-    return tuple(function(part, (chapter.x, chapter.delta, chapter.gamma)) for part in parts)
+    arguments = (chapter.x, chapter.delta, chapter.gamma)
+    parts = (_split_at_zero(shifted.coeff_monomial(_p**order)) for order in (3, 2, 1, 0))
+    return tuple(tuple(function(piece, arguments) for piece in part) for part in parts)
 
 
 # Input --------------------------------------------------------------------------------------------------------------

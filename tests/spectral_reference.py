@@ -42,7 +42,7 @@ def transform(z: Any, delta: Any, gamma: Any) -> Any:
     low, high = edges(float(delta), float(gamma))
     with mpmath.workdps(DIGITS):
         z = mpmath.mpmathify(z)
-        roots = mpmath.polyroots(coefficients(z, delta, gamma), maxsteps=2000, extraprec=800)
+        roots = mpmath.polyroots(coefficients(z, delta, gamma), maxsteps=2000, extraprec=250)
         if mpmath.im(z):
             fit = [m for m in roots if mpmath.im(m) < 0 and mpmath.im((1 + m) / z) < 0]
             return fit[0] if len(fit) == 1 else _followed(complex(z), delta, gamma, roots)
