@@ -808,8 +808,9 @@ classical = Experiment(
 bulk = Experiment("product-bulk", product_model, {delta: Rational(1, 2), gamma: Rational(1, 4)}, _standard, _quick)
 wide = Experiment("product-wide", product_model, {delta: Integer(2), gamma: Rational(1, 2)}, _standard)
 # The same draws, judged from the standard tier on: extrapolating an edge takes more of them than a moment does.
-bulk_edges = Experiment("product-bulk-edges", product_model, bulk.parameters, _standard)
-wide_edges = Experiment("product-wide-edges", product_model, wide.parameters, _standard)
+_edge_standard = {64: 8000, 128: 8000, 256: 120, 512: 800, 1024: 32}
+bulk_edges = Experiment("product-bulk-edges", product_model, bulk.parameters, _edge_standard)
+wide_edges = Experiment("product-wide-edges", product_model, wide.parameters, _edge_standard)
 few = Experiment("product-few-samples", product_model, {delta: Rational(1, 2), gamma: Integer(3)}, _standard)
 
 # Claims --------------------------------------------------------------------------------------------------------

@@ -322,7 +322,8 @@ def _bulk(delta: float, gamma: float) -> tuple[Any, ...]:
             zeros = {name: edge(mpmath.mpf(ratio)) for name, edge in zip(("low", "high"), place, strict=True)}
             zeros["middle"] = zeros["low"]  # there is none; the formulas of the limit do not use it
         else:
-            roots = {name: _edge_root(index, first, second) for name, index in (("low", 2), ("high", 0), ("middle", 1))}
+            starts = zip(("low", "high", "middle"), (2, 0, 1), _edge_starts(delta, gamma), strict=True)
+            roots = {name: _edge_root(index, start, first, second) for name, index, start in starts}
             zeros = {name: _edge_at(name)(root, first, second) for name, root in roots.items()}
             t_low, t_high = roots["low"], roots["high"]
             if any(ties) and (not hard or len(set(largest)) == 1):  # the tie is below the largest: the middle zero is 0
@@ -342,16 +343,19 @@ def _split(value: Any) -> tuple[float, float]:
     return rounded, float(value - rounded) if np.isfinite(rounded) else 0.0
 
 
-def _edge_root(index: int, delta: Any, gamma: Any) -> Any:
-    """Root number `index` of the edge equation: its closed form in doubles, then Newton's method at 50 digits.
+def _edge_starts(delta: float, gamma: float) -> Any:
+    """The roots number 2, 0 and 1 of the edge equation by its closed form in doubles."""
+    closed_form = function(chapter.edge_roots.right, (chapter.k, chapter.delta, chapter.gamma))
+    return closed_form(np.array([2.0, 0.0, 1.0]), delta, gamma)
+
+
+def _edge_root(index: int, start: float, delta: Any, gamma: Any) -> Any:
+    """Root number `index` of the edge equation: Newton's method at 50 digits, from a start in doubles.
 
     Where two roots nearly meet, the closed form itself with more digits.
     """
     value, slope = _edge_polynomial()
-    closed_form = _in_digits("edge_roots")
-    with mpmath.workdps(15):
-        root = mpmath.re(closed_form(index, delta, gamma))
-    root *= 1
+    root = mpmath.mpf(float(start))
     accurate = mpmath.mpf(10) ** (5 - _EDGE_DIGITS)
     if abs(slope(root, delta, gamma)) > root**2 / 100:
         for _ in range(8):
@@ -360,7 +364,7 @@ def _edge_root(index: int, delta: Any, gamma: Any) -> Any:
             if abs(step) <= accurate * abs(root):
                 return root
     with mpmath.workdps(_TIE_DIGITS):
-        return mpmath.re(closed_form(index, delta, gamma))
+        return mpmath.re(_in_digits("edge_roots")(index, delta, gamma))
 
 
 @lru_cache

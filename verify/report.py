@@ -271,7 +271,7 @@ def _afterwards(report: Report) -> Iterator[str]:
 def _weak_rivals(report: Report) -> Iterator[str]:
     """Rivals that were refuted by a margin that another seed may not give."""
     weak = [
-        f"{result.entry.claim.id}: {rival.name} ({100 * rival.power:.2g} %)"
+        f"{result.entry.claim.id}: {rival.name} ({100 * rival.power:.1f} %)"
         for result in report.results
         if result.judgement.verdict == SUPPORTED
         for rival in result.judgement.rivals
@@ -378,7 +378,7 @@ def _number_lines(result: Result, levels: Levels) -> Iterator[str]:
     if result.points and judgement.fit is not None:
         yield f"  {bound}; a fit is unacceptable below probability {levels.fit:.1g}"
     for rival in judgement.rivals:
-        again = f"refuted again in {100 * rival.power:.3g} % of repetitions"
+        again = f"refuted again in {100 * rival.power:.1f} % of repetitions"
         score = "" if rival.z is None else f" (z = {rival.z:+.1f}, {again})"
         yield f"  rival {rival.name!r}: {'refuted' if rival.refuted else 'NOT refuted'}{score}"
 
