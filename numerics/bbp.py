@@ -5,6 +5,7 @@ Every formula is compiled from `derivations.bbp`; this module adds the condition
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
@@ -115,10 +116,13 @@ def recovery(
     matrix = correlation_matrix(correlation, "correlation")
     pooling = _pooling(_weights(weights, matrix.shape[0]), matrix)
     size = scalar(chapter.dimension, dimension)
+    low, high = WishartProduct(ratios[0], ratios[1], pooling[0][chapter.kappa] * pooling[1]).support()
     found = np.empty(ratios[0].shape, dtype=object)
-    for index in np.ndindex(found.shape):
-        values = dict(zip(_RATIOS, (float(part[index]) for part in ratios), strict=True))
-        found[index] = _recovery({**values, **pooling[0]}, pooling[1], model, bool(centred), size)
+    with np.errstate(all="ignore"):  # what leaves the range of a double is computed again with many digits
+        for index in np.ndindex(found.shape):
+            values = {**dict(zip(_RATIOS, (part[index] for part in ratios), strict=True)), **pooling[0]}
+            edges = (low, high) if not found.shape else (float(low[index]), float(high[index]))
+            found[index] = _recovery(values, pooling[1], edges, model, bool(centred), size)
     return found[()]
 
 
@@ -146,12 +150,14 @@ def _weights(weights: Any, length: int) -> Any:
     return vector
 
 
-def _recovery(values: dict[Any, float], unit: float, model: str, centred: bool, dimension: float) -> Recovery:
+def _recovery(
+    values: dict[Any, Any], unit: float, edges: tuple[float, float], model: str, centred: bool, dimension: float
+) -> Recovery:
     kappa = values[chapter.kappa] * unit
-    low, high = WishartProduct(values[chapter.delta], values[chapter.gamma], kappa).support()
     spikes = _spikes(values, model, centred)
     _warn_if_mixed(spikes, dimension)
     outliers = (_outlier(kind, theta, cosine, values, kappa) for kind, theta, cosine in spikes)
+    low, high = edges
     return Recovery(high, low, tuple(outlier for outlier in outliers if outlier), kappa, values[chapter.alpha] * unit)
 
 
@@ -181,7 +187,7 @@ def _warn_if_mixed(spikes: list[tuple[str, float, float]], dimension: float) -> 
 
 
 def _outlier(kind: str, theta: float, cosine: float, values: dict[Any, float], kappa: float) -> Outlier | None:
-    values = {**values, chapter.theta: theta}
+    values = {**values, chapter.theta: np.float64(theta)}  # division by 0 is infinite, and then mended
     if theta <= 0:
         return None
     side = "above" if theta > values[chapter.delta] else "below"
@@ -213,8 +219,10 @@ def _exists(level: str, side: str, theta: float, values: dict[Any, float]) -> bo
         return bool(theta < _in_digits(f"{level}_threshold_below", values))
 
 
-def _value(name: str, values: dict[Any, float]) -> float:
-    return float(_evaluate(name, *(values[symbol] for symbol in _arguments(name))))
+def _value(name: str, values: dict[Any, Any]) -> float:
+    arguments = [values[symbol] for symbol in _arguments(name)]
+    value = float(_compiled(name, "numpy")(*arguments))
+    return value if math.isfinite(value) else float(_evaluate(name, *arguments))
 
 
 def _location(name: str, values: dict[Any, float], kappa: float) -> float:
@@ -249,7 +257,7 @@ def _evaluate(name: str, *arguments: Any) -> Any:
 
 
 def _in_digits(name: str, values: dict[Any, float]) -> Any:
-    return mpmath.re(_compiled(name, "mpmath")(*(mpmath.mpf(values[symbol]) for symbol in _arguments(name))))
+    return mpmath.re(_compiled(name, "mpmath")(*(mpmath.mpf(float(values[symbol])) for symbol in _arguments(name))))
 
 
 @lru_cache

@@ -118,11 +118,11 @@ def _heyoka(expression: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
         size = math.prod(shape)
         if getattr(scratch, "rows", np.empty(0)).size < len(values) * size:
             scratch.rows = np.empty(len(values) * size)
-        inputs = scratch.rows[: len(values) * size].reshape(len(values), *shape)
+        inputs = scratch.rows[: len(values) * size].reshape(len(values), size)
         for row, value in zip(inputs, values, strict=True):
-            row[...] = value
+            row.reshape(shape)[...] = value
         result = np.empty(shape) if out is None else out
-        compiled(inputs.reshape(len(values), size), outputs=result.reshape(1, size))
+        compiled(inputs, outputs=result.reshape(1, size))
         return result
 
     return call

@@ -28,8 +28,20 @@ ATTENTION = {"length": LENGTH, "mask": "strict", "signs": PREFIX}
 
 # sampler, parameters, options, keys of one number each, keys of arrays with their shapes at size d
 MODELS = {
-    "wishart": (wishart.wishart, {"gamma": 0.25, "theta": 1.0}, {}, {"top_overlap", "largest_eigenvalue", "gamma"}, {"eigenvalues": "d"}),
-    "product": (wishart.product, RATIOS, {}, {"zero_count", "largest_eigenvalue", "smallest_eigenvalue", "delta", "gamma"}, {"eigenvalues": "d"}),
+    "wishart": (
+        wishart.wishart,
+        {"gamma": 0.25, "theta": 1.0},
+        {},
+        {"top_overlap", "largest_eigenvalue", "gamma"},
+        {"eigenvalues": "d"},
+    ),
+    "product": (
+        wishart.product,
+        RATIOS,
+        {},
+        {"zero_count", "largest_eigenvalue", "smallest_eigenvalue", "delta", "gamma"},
+        {"eigenvalues": "d"},
+    ),
     **{
         f"decoupled {side}": (
             pooled.decoupled,

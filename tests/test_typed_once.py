@@ -27,7 +27,7 @@ CLAIMS = {  # the laws that are changed, and a claim that reads each of them
     },
 }
 
-# Run in an interpreter of its own, because compiled functions are kept: the laws are changed before anything reads them.
+# Run in an interpreter of its own, because compiled functions are kept: the laws change before anything reads them.
 SCRIPT = """
 import json, sys
 import numpy as np
