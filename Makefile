@@ -15,14 +15,14 @@ STAMP := $(VENV)/.installed
 UV_VENV = uv venv --quiet --allow-existing --python "$$(command -v $(PYTHON))" $(VENV)
 UV_INSTALL = uv pip install --quiet --python $(BIN)
 PIP_INSTALL = $(BIN) -m pip install --quiet --disable-pip-version-check
-CHECKED := derivations numerics verify tests
+CHECKED := derivations numerics verify tests tools
 
 .DEFAULT_GOAL := help
-.PHONY: help verify test bench lint format clean
+.PHONY: bench-peers help verify test bench lint format clean
 
 help: ## show this help
 	@echo "make TARGET [SETTING=value ...]"
-	@sed -n 's/^\([a-z]*\): .*## \(.*\)/  \1@\2/p' $(MAKEFILE_LIST) | awk -F@ '{ printf "%-9s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1@\2/p' $(MAKEFILE_LIST) | awk -F@ '{ printf "%-12s %s\n", $$1, $$2 }'
 
 verify: $(STAMP) ## judge every claim by Monte Carlo: TIER=quick|standard|full SEED= CLAIMS="bbp ..." WORKERS= OUT=
 	@$(BIN) -m verify $(CLAIMS) --tier $(TIER) $(if $(SEED),--seed $(SEED)) $(if $(WORKERS),--workers $(WORKERS)) $(if $(OUT),--out $(OUT))
@@ -32,6 +32,11 @@ test: $(STAMP) ## run the tests, without the benchmarks: ARGS="-k bbp" goes to p
 
 bench: $(STAMP) ## run the benchmarks, each beside its baseline
 	@$(BIN) -m pytest --benchmark-only $(ARGS)
+
+bench-peers: $(STAMP) ## time and error of rmtool and freealg on the same tasks, in an environment of their own
+	@test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	@.venv-peers/bin/python -c "import rmtool, freealg" 2>/dev/null || .venv-peers/bin/python -m pip install --quiet "rmtool>=1,<2" "freealg>=0.12,<1"
+	@$(BIN) tools/bench_peers.py .venv-peers/bin/python
 
 lint: $(STAMP) ## check style (ruff) and types (mypy)
 	@$(BIN) -m ruff check $(CHECKED)
