@@ -22,7 +22,7 @@ CHECKED := derivations numerics verify tests tools
 
 help: ## show this help
 	@echo "make TARGET [SETTING=value ...]"
-	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1@\2/p' $(MAKEFILE_LIST) | awk -F@ '{ printf "%-12s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1@\2/p' $(MAKEFILE_LIST) | awk -F@ '{ printf "%-14s %s\n", $$1, $$2 }'
 
 verify: $(STAMP) ## judge every claim by Monte Carlo: TIER=quick|standard|full SEED= CLAIMS="bbp ..." WORKERS= OUT=
 	@$(BIN) -m verify $(CLAIMS) --tier $(TIER) $(if $(SEED),--seed $(SEED)) $(if $(WORKERS),--workers $(WORKERS)) $(if $(OUT),--out $(OUT))
