@@ -70,8 +70,11 @@ def _compiled(expression: Any, arguments: tuple[Any, ...], backend: str) -> Call
         return sp.lambdify(arguments, expression, "mpmath", cse=True, dummify=scalars)  # type: ignore[no-any-return]
     if backend == "fast":
         return _heyoka(expression, arguments)
-    prepared = _harmonic_numbers(_cube_roots(expression)).replace(sp.binomial, sp.Function("binomial_coefficient"))
-    modules = [_NAMESPACE, "scipy", "numpy"]
+    from numerics.special import bind  # here, because special nodes compile their own fields with this module
+
+    plain, special = bind(expression)
+    prepared = _harmonic_numbers(_cube_roots(plain)).replace(sp.binomial, sp.Function("binomial_coefficient"))
+    modules = [special, _NAMESPACE, "scipy", "numpy"]
     return sp.lambdify(arguments, prepared, modules, cse=True, dummify=scalars)  # type: ignore[no-any-return]
 
 
