@@ -1267,8 +1267,8 @@ spike_below = _decoupled_experiment(
     (sp.Integer(4), sp.Integer(1)),
     _half,
     "below",
-    {64: 4000, 128: 8000, 256: 200, 512: 1200, 1024: 40},
-    {64: 1500, 128: 3000, 256: 60, 512: 500},
+    {64: 4000, 128: 8000, 256: 200, 512: 1600, 1024: 40},
+    {64: 2500, 128: 5000, 256: 60, 512: 800},
 )
 _example = (16, 8, 1, Rational(3, 5))
 token_uncentred = _token_experiment("token-uncentred", *_example, False, _token_standard, _token_quick)
