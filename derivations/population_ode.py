@@ -1993,7 +1993,7 @@ fixed_query = Experiment(
     "fixed-query",
     proportional,
     {theta: 1, r: _eleventh, c: _eleventh, rho: _half},
-    quick={8: 120, 16: 120, 32: 80, 64: 40},
+    quick={8: 300, 16: 300, 32: 200, 64: 100},
     standard={8: 400, 16: 400, 32: 300, 64: 200},
     options={"draws": 100},
 )

@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from numerics.population_ode import Objective
+from verify import samplers
 from verify.query_ascent import (
     METHODS,
     Ascent,
@@ -279,3 +280,16 @@ def test_ratios_that_are_not_realised_are_refused():
             {"theta": 1, "r": 0.25, "c": 0.3, "t": 1},
             {"runs": 1, "steps_per_dimension": 1},
         )
+
+
+def test_a_changed_algorithm_makes_draws_stale(monkeypatch):
+    """The hash that recognises stale draws covers the algorithm that the samplers import."""
+    read, file_of = [], samplers._file_of
+
+    def recorded(module):
+        read.append(module)
+        return file_of(module)
+
+    monkeypatch.setattr(samplers, "_file_of", recorded)
+    samplers.source_hash("query_path")
+    assert "verify.query_ascent" in read

@@ -92,13 +92,16 @@ def _file_of(module: str) -> Path:
 
 
 def _imported_samplers(tree: ast.Module) -> set[str]:
-    """The modules of this package that a source imports."""
+    """The modules of this package, and the simulators beside it, that a source imports."""
     own = {info.name for info in pkgutil.iter_modules(__path__)}
-    found = set()
+    parent = __name__.partition(".")[0]
+    found, beside = set(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name.removeprefix(f"{__name__}.") for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(__name__):
             base = (node.module or "").removeprefix(__name__).removeprefix(".")
             found |= {base} if base else {alias.name for alias in node.names}
-    return {f"{__name__}.{name}" for name in found & own}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{parent}."):
+            beside.add(str(node.module))
+    return {f"{__name__}.{name}" for name in found & own} | beside
