@@ -6,6 +6,8 @@ the theorems behind them, on examples that can be sampled, and what the semicirc
 
 from __future__ import annotations
 
+from typing import Any
+
 import sympy as sp
 from sympy import Eq, Integer, Interval, Rational, oo
 
@@ -31,7 +33,19 @@ from derivations._free_calculus import (
 from derivations._free_calculus import g as _g
 from derivations._free_calculus import m as _m
 from derivations._free_calculus import z as _z
-from derivations.core import Average, Claim, Experiment, Law, Limit, Model, measured, observable, parameter, variable
+from derivations.core import (
+    Average,
+    Claim,
+    Exact,
+    Experiment,
+    Law,
+    Limit,
+    Model,
+    measured,
+    observable,
+    parameter,
+    variable,
+)
 
 __all__ = [
     "Atoms",
@@ -65,6 +79,13 @@ alpha = parameter(
     "alpha", "share of the dimension that a compression keeps", Interval.open(0, 1), (Rational(1, 4), Rational(3, 4))
 )
 rate = parameter("rate", "expected number of jumps of a free Poisson law", _positive, (Rational(1, 2), 2))
+copies = parameter("copies", "number of free copies that are multiplied", sp.S.Naturals, (2, 3))
+first_share = parameter(
+    "first_share", "mass of an atom of the first summand", Interval.open(0, 1), (Rational(3, 5), Rational(4, 5))
+)
+second_share = parameter(
+    "second_share", "mass of an atom of the second summand", Interval.open(0, 1), (Rational(3, 5), Rational(4, 5))
+)
 theta = parameter("theta", "strength of a rank-one spike", _positive, (2, 5))
 s = parameter("s", "variance of a semicircle", _positive, (2, 3))
 ell = parameter("ell", "eigenvalue of the signal outside the rest of its spectrum", _positive, (5, 9), notation=r"\ell")
@@ -78,6 +99,12 @@ g = measured(
 )
 m = measured(
     "m", "moment transform z G(z) − 1", Average(eigenvalue / (z - eigenvalue)), typical=(Rational(1, 9), Rational(1, 4))
+)
+atom = measured(
+    "atom",
+    "mass of the atom of the sum at the sum of the two positions, here 0",
+    Average(sp.Piecewise((1, sp.Abs(eigenvalue) < Rational(1, 10**9)), (0, True))),
+    notation=r"\mu(\{p + q\})",
 )
 location = measured("location", "outlier of the sampled matrix", notation=r"\lambda_{\mathrm{out}}")
 overlap = measured("overlap", "squared scalar product of the outlier's eigenvector with the spike", notation="q")
@@ -100,6 +127,14 @@ hilbert = variable(
 density = variable("density", "density of the sum", notation=r"\rho")
 distribution = variable("distribution", "distribution function of the sum", notation="F")
 x = variable("x", "eigenvalue of the sampled matrix", _positive, (1, 2))
+lead = variable("lead", "leading coefficient of a cubic in G, made positive", _positive, (1, 2), notation="a_3")
+linear = variable("linear", "a third of the linear coefficient of the depressed cubic", typical=(1, 2), notation="P")
+constant = variable(
+    "constant", "constant coefficient of the depressed cubic, made ≥ 0", Interval(0, oo), (1, 2), notation="Q"
+)
+discriminant = variable(
+    "discriminant", "discriminant of the cubic", Interval.open(-oo, 0), (-2, -1), notation=r"\Delta"
+)
 shrunk = variable("shrunk", "best rotation-invariant estimate of the signal's part at an eigenvalue", notation=r"\xi")
 cumulant = [
     variable(f"kappa_{order}", f"free cumulant of order {order}", typical=(Rational(order, 3), Rational(order + 4, 3)))
@@ -232,6 +267,60 @@ free_power = Law(
 )
 
 
+def _product_power():
+    single = _levels.s_transform().subs(_m, m)
+    yield "S-transform of 1 and 3 with equal weights", Eq(_S(m), single)
+    power = _levels.product_power(copies).s_transform().subs(_m, m)
+    yield "free copies: the S-transform to the power of their number", Eq(_S(m), power)
+    yield "1/z = S(m) m/(1 + m)", Eq(z, (1 + m) / (m * power))
+
+
+def _product_power_checks():
+    yield (
+        "one copy is the law itself",
+        product_power.right.subs(copies, 1),
+        (1 + m) / (m * _levels.s_transform()).subs(_m, m),
+    )
+    square = _curve(_levels.product_power(2), m).lhs
+    yield "two copies: on the curve", square.subs(z, product_power.right.subs(copies, 2)), Integer(0)
+
+
+product_power = Law(
+    "free-product-power",
+    "A free power of a product",
+    _product_power,
+    source="Voiculescu 1987; Belinschi & Bercovici 2005; derived here",
+    checks=_product_power_checks,
+)
+
+
+def _sum_atom():
+    first, second = sp.Symbol("E_p"), sp.Symbol("F_q")
+    trace = sp.Function("tau")
+    yield (
+        "on the intersection of the eigenspaces of p and q the sum is p + q, and free projections meet in general "
+        "position",
+        Eq(trace(sp.Function("meet")(first, second)), sp.Max(0, trace(first) + trace(second) - 1)),
+    )
+    yield "their traces are the masses of the atoms", Eq(atom, sp.Max(0, first_share + second_share - 1))
+
+
+def _sum_atom_checks():
+    both = Atoms((0, 1), (first_share, 1 - first_share)) + Atoms((0, 1), (second_share, 1 - second_share))
+    residue = sp.cancel(both.polynomial.subs(_g, sum_atom.right / _z))
+    yield "residue of G at 0 for two projections", sp.limit(sp.numer(sp.together(residue)), _z, 0), Integer(0)
+
+
+sum_atom = Law(
+    "free-sum-atom",
+    "Atom of a free sum",
+    _sum_atom,
+    source="Bercovici & Voiculescu 1998; derived here",
+    checks=_sum_atom_checks,
+    where=lambda: first_share + second_share > 1,
+)
+
+
 def _inverse():
     direct = MarchenkoPastur(c).s_transform().subs(_m, m)
     inverse = MarchenkoPastur(c).inverse().s_transform().subs(_m, m)
@@ -263,6 +352,67 @@ free_poisson = Law(
     _poisson,
     source="Speicher 1990; derived here",
     solves=lambda: [_curve(FreePoisson(rate, _jumps), g)],
+)
+
+# Curves of degree 3 ---------------------------------------------------------------------------------------------
+
+
+def _depressed(cubic, unknown):
+    """Leading coefficient, P and Q of a cubic: t³ + 3 P t + Q = 0 for t = 3 a₃ g + a₂."""
+    top, *rest = sp.Poly(cubic, unknown).all_coeffs()
+    moved = sp.Poly(27 * top**2 * cubic.subs(unknown, (unknown - rest[0]) / (3 * top)), unknown)
+    return top, sp.cancel(moved.coeff_monomial(unknown) / 3), sp.cancel(moved.coeff_monomial(1))
+
+
+def cubic_coefficients(curve: Any) -> Any:
+    """a₃, P, Q and Δ of a law's polynomial, as polynomials in z: what `cubic-density` needs at each point.
+
+    Raises ValueError unless the polynomial has degree 3 in G.
+    """
+    if sp.degree(curve, _g) != 3:
+        raise ValueError(f"curve must have degree 3 in G, got degree {sp.degree(curve, _g)}")
+    top, third, last = _depressed(curve, _g)
+    return {lead: top, linear: third, constant: last, discriminant: sp.discriminant(sp.Poly(curve, _g))}
+
+
+def _cubic_density():
+    t, first, second = sp.Symbol("t"), sp.Symbol("A"), sp.Symbol("B")
+    coefficients = sp.symbols("a_0:4")
+    cubic = sum(coefficient * g**power for power, coefficient in enumerate(coefficients))
+    top, third, last = _depressed(cubic, g)
+    yield "the curve at a real point: a cubic with real coefficients", Eq(cubic, 0)
+    yield "t = 3 a₃ g + a₂", Eq(t**3 + 3 * linear * t + constant, 0)
+    yield "with", sp.And(Eq(linear, third), Eq(constant, last), evaluate=False)
+    depressed_discriminant = sp.factor(sp.discriminant(t**3 + 3 * linear * t + constant, t))
+    yield (
+        "differences of the roots: the discriminant of t is 3⁶ a₃² times that of g",
+        Eq(depressed_discriminant, 729 * top**2 * discriminant),
+    )
+    yield "inside a band two roots are complex; Cardano: t = −ωA − ω̄B with AB = −P", Eq(first**3 + second**3, constant)
+    larger = ((constant + lead * sp.sqrt(-27 * discriminant)) / 2) ** Rational(1, 3)
+    yield "the larger of the two, which does not cancel", Eq(first, larger)
+    difference = lead * sp.sqrt(-27 * discriminant) / (first**2 + first * second + second**2)
+    yield "A − B = (A³ − B³)/(A² + AB + B²) does not cancel either, near an edge", Eq(first - second, difference)
+    imaginary = sp.sqrt(3) / 2 * difference / (3 * lead * sp.pi)
+    closed = sp.factor(imaginary.subs(first * second, -linear)).subs(second, -linear / first)
+    yield "density |Im g|/π, and Im t = √3/2 (A − B)", Eq(density, closed)
+    yield "insert A", Eq(density, closed.subs(first, larger))
+
+
+def _cubic_density_checks():
+    cubic = s * (g - u - 2) * ((g - u) ** 2 + v**2)
+    top, third, last = _depressed(cubic, g)
+    inserted = {lead: top, linear: third, constant: sp.Abs(last), discriminant: sp.discriminant(cubic, g)}
+    yield "a cubic with the roots u ± iv and u + 2", cubic_density.right.subs(inserted, simultaneous=True), v / sp.pi
+
+
+cubic_density = Law(
+    "cubic-density",
+    "Density of a law whose curve has degree 3",
+    _cubic_density,
+    source="Cardano 1545; derived here",
+    checks=_cubic_density_checks,
+    branch="inside a band; off the support the density is 0 whatever the discriminant says",
 )
 
 # The semicircle sum ---------------------------------------------------------------------------------------------
@@ -415,6 +565,31 @@ additive_overlap = Law(
     source="Benaych-Georges & Nadakuditi 2011; derived here",
     checks=_additive_overlap_checks,
     where=lambda: theta > c + sp.sqrt(c),
+)
+
+
+def _multiplicative_location():
+    yield "det(1 − θ/(1 + θ) x (x − M)⁻¹ u uᵀ) = 0, and uᵀ x(x − M)⁻¹u → 1 + T(x)", Eq(1 + m, (1 + theta) / theta)
+    image = (1 + m) / (m * MarchenkoPastur(c).s_transform().subs(_m, m))
+    yield "so T(x) = 1/θ; on a Wishart bulk, x(T) from the S-transform", Eq(location, image.subs(m, 1 / theta))
+    yield "factors", Eq(location, sp.factor(image.subs(m, 1 / theta)))
+
+
+def _multiplicative_location_checks():
+    yield (
+        "classical spiked covariance (Baik & Silverstein 2006)",
+        multiplicative_location.right,
+        (1 + theta) * (1 + c / theta),
+    )
+
+
+multiplicative_location = Law(
+    "multiplicative-spike",
+    "Outlier of a covariance spike",
+    _multiplicative_location,
+    source="Benaych-Georges & Nadakuditi 2011; Baik & Silverstein 2006; derived here",
+    checks=_multiplicative_location_checks,
+    where=lambda: theta > sp.sqrt(c),
 )
 
 
@@ -619,6 +794,18 @@ _product_model = Model("free product", "Σ^½ X Xᵀ Σ^½/N, Σ of eigenvalues 
 _compression_model = Model("free compression", "Q diag(±1) Qᵀ, Q a uniform frame", (alpha,), (eigenvalue,), (alpha,))
 _inverse_model = Model("free inverse", "(X Xᵀ/N)⁻¹", (c,), (eigenvalue,), (c,))
 _poisson_model = Model("free poisson", "Σ a_i x_i x_iᵀ/d with jumps 1 and −2", (rate,), (eigenvalue,), (rate,))
+_power_model = Model("free sum power", "Q₁DQ₁ᵀ + … with 1/alpha terms, D = diag(±1)", (alpha,), (eigenvalue,), (alpha,))
+_product_power_model = Model(
+    "free product power", "X Xᵀ, X = Q₁D^½Q₂D^½ …, D of eigenvalues 1 and 3", (copies,), (eigenvalue,)
+)
+_atom_model = Model(
+    "free sum of atoms",
+    "A + Q B Qᵀ, both with the eigenvalue 0 and others",
+    (first_share, second_share),
+    (eigenvalue,),
+    (first_share, second_share),
+    ("rest",),
+)
 _spiked_model = Model("spiked wishart bulk", "X Xᵀ/N with a spike", (c, theta), (location, overlap), (c,), ("kind",))
 _signal_model = Model("semicircle sum", "diag(±1, one entry ℓ) plus Gaussian noise", (s, ell), (location, overlap))
 
@@ -633,6 +820,21 @@ product_experiment = Experiment("free-product", _product_model, {c: _half}, _sta
 compression_experiment = Experiment("free-compression", _compression_model, {alpha: _half}, _standard, _quick)
 inverse_experiment = Experiment("free-inverse", _inverse_model, {c: Rational(1, 4)}, _standard, _quick)
 poisson_experiment = Experiment("free-poisson", _poisson_model, {rate: Integer(1)}, _standard, _quick)
+power_experiment = Experiment("free-power", _power_model, {alpha: Rational(1, 3)}, _standard, _quick)
+product_power_experiment = Experiment(
+    "free-product-power", _product_power_model, {copies: Integer(2)}, _standard, _quick
+)
+outside_experiment, inside_experiment = (
+    Experiment(
+        f"free-atom-{place}",
+        _atom_model,
+        {first_share: Rational(3, 4), second_share: Rational(5, 8)},
+        {32: 40, 128: 10},
+        {32: 10, 128: 3},
+        {"rest": rest},
+    )
+    for place, rest in (("outside", "points"), ("inside", "interval"))
+)
 additive_experiment = Experiment(
     "additive-spike", _spiked_model, {c: _half, theta: Integer(3)}, _spike_standard, _spike_quick, {"kind": "additive"}
 )
@@ -685,6 +887,31 @@ def _product_rivals():
     }
 
 
+def _power_rivals():
+    classical = sp.Add(*(sp.binomial(3, k) / (z - 3 + 2 * k) for k in range(4))) / 8
+    return {
+        "independent, not free: three coins": Eq(1 / g, 1 / classical),
+        "one matrix times 3": Eq(1 / g, (z**2 - 9) / z),
+        "compressed, not summed": free_compression.statement,
+    }
+
+
+def _product_power_rivals():
+    classical = (1 / (z - 1) + 2 / (z - 3) + 1 / (z - 9)) / 4
+    return {
+        "independent, not free: products of 1 and 3": Eq(1 / (1 + m), 1 / (z * classical)),
+        "the square of one matrix": Eq(1 / (1 + m), 2 / (z * (1 / (z - 1) + 1 / (z - 9)))),
+        "three copies for two": product_power.rival(copies=3),
+    }
+
+
+def _atom_rivals():
+    return {
+        "independent, not free: the product of the masses": sum_atom.rival(right=first_share * second_share),
+        "the smaller of the masses": sum_atom.rival(right=sp.Min(first_share, second_share)),
+    }
+
+
 claims = (
     Claim("free-sum", free_sum, sum_experiment, _linear(0.01), _sum_rivals, points=(z, (Integer(5), Integer(8)))),
     Claim(
@@ -706,6 +933,24 @@ claims = (
         },
         points=(z, (Rational(5, 4), Integer(2))),
     ),
+    Claim(
+        "free-power",
+        free_power,
+        power_experiment,
+        _linear(0.01),
+        _power_rivals,
+        points=(z, (Integer(4), Integer(6))),
+    ),
+    Claim(
+        "free-product-power",
+        product_power,
+        product_power_experiment,
+        _linear(0.01),
+        _product_power_rivals,
+        points=(z, (Integer(12), Integer(18))),
+    ),
+    Claim("free-atom-outside-the-bulk", sum_atom, outside_experiment, Exact(), _atom_rivals),
+    Claim("free-atom-inside-the-bulk", sum_atom, inside_experiment, Exact(), _atom_rivals),
     Claim(
         "free-inverse",
         free_inverse,
@@ -739,6 +984,16 @@ claims = (
         additive_experiment,
         _linear(0.02),
         lambda: {"a covariance spike for an additive one": additive_overlap.rival(right=multiplicative_overlap.right)},
+    ),
+    Claim(
+        "multiplicative-spike-location",
+        multiplicative_location,
+        covariance_experiment,
+        _linear(0.04),
+        lambda: {
+            "an additive spike for a covariance one": multiplicative_location.rival(right=additive_location.right),
+            "1/c for c": multiplicative_location.rival(c=1 / c),
+        },
     ),
     Claim(
         "multiplicative-spike-overlap",

@@ -9,6 +9,9 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Eq, Integer, Interval, Rational, oo
 
+from derivations._free_calculus import MarchenkoPastur
+from derivations._free_calculus import m as _calculus_m
+from derivations._free_calculus import z as _calculus_z
 from derivations.core import (
     Average,
     Claim,
@@ -150,6 +153,8 @@ marchenko_pastur_s = Law(
 
 # The product ---------------------------------------------------------------------------------------------------
 
+law = MarchenkoPastur(delta) * MarchenkoPastur(gamma)  # the same law as an object of the free-probability calculus
+
 
 def _product():
     first = marchenko_pastur_s.right
@@ -170,6 +175,15 @@ def _product_checks():
     )
     swapped = image.subs({delta: gamma, gamma: delta}, simultaneous=True)
     yield "symmetric in δ and γ", swapped, image
+    curve = sp.Poly(law.moment_polynomial.subs({_calculus_z: x, _calculus_m: m}), m)
+    cubic = sp.Poly(product.right - product.left, m)
+    yield (
+        "MP(δ) ⊠ MP(γ) in the calculus of free probability: its curve",
+        curve.monic().as_expr(),
+        cubic.monic().as_expr(),
+    )
+    transform = law.s_transform().subs(_calculus_m, m)
+    yield "and its S-transform", (1 + m) / (transform * m), image
 
 
 product = Law(
@@ -210,6 +224,8 @@ def _moment_checks():
             series = sum((product_of_both.coeff_monomial(y**order) * y**order for order in range(1, 6)), Integer(0))
     for order in range(1, 6):
         yield f"moment {order} by iterating the cubic", moments.right.subs(n, order).doit(), series.coeff(y, order)
+    for order, moment_of_law in enumerate(law.moments(4), 1):
+        yield f"moment {order} from the calculus", moments.right.subs(n, order).doit(), moment_of_law
     for order in range(1, 7):
         fuss_catalan = sp.binomial(3 * order, order) / (2 * order + 1)
         yield (

@@ -16,8 +16,10 @@ import sympy as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
 
+from derivations import free_probability as chapter
 from derivations._free_calculus import FreeLaw as Law
 from derivations._free_calculus import g, z
+from numerics.compile import function
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -27,6 +29,9 @@ REACH_HARD = 4.0  # of the double-exponential variable: distances to a hard edge
 REACH_SOFT = 2.94  # and 1e-13 to a soft one: nearer, two roots are one in double precision, and the mass there is 1e-17
 CELL = 0.125  # of the table, in the same variable
 CELL_NODES = 10
+BLOCK = 8192  # points of the closed form evaluated at a time: the temporaries stay in the cache
+NEAR = 0.02  # of the distance to the nearest singular point: from this height the tangent leads to the axis
+CLOSE = 0.1  # of a band's width: complex branch points nearer to the axis cut the band
 CHECK = 1e-10  # mass and mean must be right to this when a law is set up
 
 
@@ -49,7 +54,7 @@ class FreeLaw:
         self.atoms: tuple[tuple[float, float], ...] = tuple(
             sorted((float(p), float(w)) for p, w in self.law.atoms() if float(w) > 0)
         )
-        self._curve = _Curve(self.law.polynomial, float(self._mean), float(second))
+        self._curve = _Curve(self.law, float(self._mean), float(second))
         self._check_total()
 
     def __repr__(self) -> str:
@@ -59,9 +64,10 @@ class FreeLaw:
 
     @cached_property
     def _intervals(self) -> list[_Interval]:
-        """The intervals between neighbouring candidates for an edge that carry a density."""
-        edges = self._curve.edges
-        return [_Interval(self._curve, a, b) for a, b in itertools.pairwise(edges) if self._curve.carries(a, b)]
+        """The intervals between neighbouring candidates for an edge that carry a density, cut where it turns fast."""
+        bands = [(a, b) for a, b in itertools.pairwise(self._curve.edges) if self._curve.carries(a, b)]
+        ends = [[a, *self._curve.narrows(a, b), b] for a, b in bands]
+        return [_Interval(self._curve, a, b) for points in ends for a, b in itertools.pairwise(points)]
 
     def support(self) -> list[tuple[float, float]]:
         """The bands of the continuous part as (left, right), from left to right; atoms are in `atoms`."""
@@ -100,14 +106,14 @@ class FreeLaw:
         for part in self._intervals:
             rows = np.flatnonzero((flat > float(part.left)) & (flat < float(part.right)))
             if rows.size:
-                value[rows] = -part.resolve(flat[rows]).imag / np.pi
+                value[rows] = part.density(flat[rows])
             for end, hard in ((part.left, part.hard[0]), (part.right, part.hard[1])):
                 if hard:
                     value[flat == float(end)] = np.inf
         for part, follower in zip(self._intervals[:-1], self._intervals[1:], strict=True):
             rows = (flat == float(part.right)) & np.isfinite(value)
-            if part.right == follower.left and rows.any():
-                value[rows] = -self._curve.continued(flat[rows][:1])[0].imag / np.pi
+            if part.right == follower.left and rows.any() and not part.vanishes(1):
+                value[rows] = -self._curve.continued(np.zeros(1, dtype=complex), part.right)[0].imag / np.pi
         return _shaped(value, points)
 
     def cdf(self, x: ArrayLike) -> Any:
@@ -167,11 +173,14 @@ class FreeLaw:
         return self.resolvent(at)[0]
 
     def resolvent(self, at: ArrayLike) -> tuple[Any, Any]:
-        """G(z) and G'(z), shape of z kept; on the real axis limits from above. Raises ValueError if z is not finite."""
+        """G(z) and G'(z), shape of z kept; on the real axis limits from above.
+
+        Raises ValueError if z is not finite, or is an atom.
+        """
         points = np.asarray(at, dtype=complex)
         if not np.all(np.isfinite(points)):
             raise ValueError(f"z must be finite, got {points[~np.isfinite(points)].ravel()[0]}")
-        flat = points.ravel()
+        flat = self._off_atoms("z", points.ravel())
         upper = np.where(flat.imag < 0, np.conj(flat), flat)
         value = self._curve.continued(upper)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -181,10 +190,18 @@ class FreeLaw:
             return complex(value[0]), complex(slope[0])
         return value.reshape(points.shape), slope.reshape(points.shape)
 
+    def _off_atoms(self, name: str, flat: Any) -> Any:
+        for position, weight in self.atoms:
+            if np.any(flat == position):
+                raise ValueError(
+                    f"{name} must not be an atom, got {position} (its mass is {weight}): G has a pole there"
+                )
+        return flat
+
     def hilbert(self, x: ArrayLike) -> Any:
-        """Hilbert transform: the real part of G(x + i0)."""
+        """Hilbert transform: the real part of G(x + i0). Raises ValueError at an atom, where it is infinite."""
         points = _points(x)
-        flat, value = points.ravel(), np.empty(points.size)
+        flat, value = self._off_atoms("x", points.ravel()), np.empty(points.size)
         left = np.ones(points.size, dtype=bool)
         for part in self._intervals:
             rows = np.flatnonzero((flat > float(part.left)) & (flat < float(part.right)))
@@ -212,19 +229,21 @@ class FreeLaw:
 
 
 class _Curve:
-    """The polynomial P(z, G) as floats around any origin, and its physical branch by continuation from infinity."""
+    """The polynomial P(z, G) as floats around any origin, and its physical branch by continuation from infinity.
 
-    def __init__(self, polynomial: Any, mean: float, second: float) -> None:
+    Around an atom of weight w the unknown is h = G − w/ζ: a finite h beside a pole would be lost in a double.
+    """
+
+    def __init__(self, law: Law, mean: float, second: float) -> None:
         self._mean, self._second = mean, second
-        self._exact = sp.Poly(polynomial, g, z)
+        self.polynomial, self._exact = law.polynomial, sp.Poly(law.polynomial, g, z)
+        with mp.workdps(DIGITS):
+            self._atoms = [(_digits(p), _digits(w)) for p, w in law.atoms() if w > 0]
         self.degree = self._exact.degree(g)
         with mp.workdps(DIGITS):
-            self._terms = [
-                (i, k, mp.mpf(c.p) / c.q if c.is_Rational else mp.mpmathify(c.evalf(DIGITS)))
-                for (i, k), c in self._exact.terms()
-            ]
+            self.terms = [(i, k, _digits(c)) for (i, k), c in self._exact.terms()]
         self._about: dict[Any, Array] = {}
-        self.origin = self.about(mp.mpf(0))
+        self.origin = self._table(mp.mpf(0), mp.mpf(0))
         self.edges = self._candidates()
         reach = [abs(float(e)) for e in self.edges] or [1.0]
         self.scale = max(*reach, 1e-300)
@@ -268,23 +287,46 @@ class _Curve:
         parts = sp.Poly(self._exact.as_expr(), g).all_coeffs()
         return [np.array([float(q) for q in sp.Poly(part, z).all_coeffs()]) for part in parts]
 
+    def pole(self, origin: Any) -> Any:
+        """The weight of the atom at an origin, 0 if there is none."""
+        with mp.workdps(DIGITS):
+            near = [w for p, w in self._atoms if abs(p - origin) <= mp.mpf(10) ** (10 - DIGITS) * (1 + abs(p))]
+        return near[0] if near else mp.mpf(0)
+
     def about(self, origin: Any) -> Array:
-        """Coefficients c[i, k] of G^i ζ^k for z = origin + ζ, scaled to a largest one of 1."""
+        """Coefficients c[i, k] of h^i ζ^k for z = origin + ζ and G = h + w/ζ, scaled to a largest one of 1."""
         if origin not in self._about:
-            with mp.workdps(DIGITS):
-                top = max(k for _, k, _ in self._terms)
-                table = [[mp.mpf(0)] * (top + 1) for _ in range(self.degree + 1)]
-                for i, k, c in self._terms:
-                    for j in range(k + 1):
-                        table[i][j] += c * mp.binomial(k, j) * origin ** (k - j)
-                largest = max(abs(c) for row in table for c in row)
-                # What cancels to below the working precision is an exact zero: a pole or a hard edge at this origin.
-                clean = [
-                    [0.0 if abs(c) < largest * mp.mpf(10) ** (15 - DIGITS) else float(c / largest) for c in row]
-                    for row in table
-                ]
-            self._about[origin] = np.array(clean)
+            self._about[origin] = self._table(origin, self.pole(origin))
         return self._about[origin]
+
+    def _table(self, origin: Any, weight: Any) -> Array:
+        with mp.workdps(DIGITS):
+            top = max(k for _, k, _ in self.terms)
+            shift = self.degree if weight else 0  # multiplied by ζ^shift, which clears the pole
+            table = [[mp.mpf(0)] * (top + 1 + shift) for _ in range(self.degree + 1)]
+            for i, k, c in self.terms:
+                for j in range(k + 1):
+                    moved = c * mp.binomial(k, j) * origin ** (k - j)
+                    for taken in range(i + 1 if weight else 1):
+                        table[i - taken][j + shift - taken] += moved * mp.binomial(i, taken) * weight**taken
+            largest = max(abs(c) for row in table for c in row)
+            # What cancels to below the working precision is an exact zero: a pole or a hard edge at this origin.
+            tiny = largest * mp.mpf(10) ** (15 - DIGITS)
+            clean = np.array([[0.0 if abs(c) < tiny else float(c / largest) for c in row] for row in table])
+        used = np.flatnonzero(np.any(clean != 0, axis=0))
+        return np.asarray(clean[:, used[0] : used[-1] + 1])
+
+    @staticmethod
+    def moved(terms: list[tuple[int, Any]], origin: Any) -> Array:
+        """A polynomial Σ c z^k, given by its terms (k, c), as coefficients in z − origin, the highest first."""
+        top = max(k for k, _ in terms)
+        row = [mp.mpf(0)] * (top + 1)
+        for k, c in terms:
+            number = _digits(c)
+            for j in range(k + 1):
+                row[top - j] += number * mp.binomial(k, j) * origin ** (k - j)
+        largest = max(abs(c) for c in row)
+        return np.array([mp.mpf(0) if abs(c) < largest * mp.mpf(10) ** (15 - DIGITS) else c for c in row])
 
     def _candidates(self) -> list[Any]:
         """Real roots of the square-free discriminant and of the leading coefficient, with many digits."""
@@ -293,13 +335,18 @@ class _Curve:
         if polynomial.degree() > 1:
             parts.append(sp.discriminant(polynomial))
         roots: list[Any] = []
+        self.singular: list[Any] = []  # every root, complex ones too: elsewhere each branch is analytic
+        self.branching: list[tuple[Any, int]] = []  # the discriminant's roots with their multiplicities
         with mp.workdps(DIGITS):
             for part in parts:
-                for factor, _ in sp.factor_list(part, z)[1] if part.has(z) else []:
-                    coefficients = [mp.mpmathify(c.evalf(DIGITS + 20)) for c in sp.Poly(factor, z).all_coeffs()]
+                for factor, multiplicity in sp.factor_list(part, z)[1] if part.has(z) else []:
+                    coefficients = [_digits(c) for c in sp.Poly(factor, z).all_coeffs()]
                     found = mp.polyroots(coefficients, maxsteps=500, extraprec=4 * DIGITS + 200)
                     size = max([abs(r) for r in found] + [mp.mpf(1)])
-                    roots += [mp.re(r) for r in found if abs(mp.im(r)) < size * mp.mpf(10) ** (-DIGITS // 2)]
+                    found = [mp.re(r) if abs(mp.im(r)) < size * mp.mpf(10) ** (-DIGITS // 2) else r for r in found]
+                    self.singular += found
+                    self.branching += [(r, int(multiplicity)) for r in found if part is not parts[0]]
+                    roots += [r for r in found if mp.im(r) == 0]
             roots.sort()
             distinct: list[Any] = []
             for r in roots:
@@ -313,6 +360,11 @@ class _Curve:
             middle = (a + b) / 2
         value = self.continued(np.array([0j]), middle)[0]
         return bool(value.imag < -1e-9 * abs(value))
+
+    def narrows(self, a: Any, b: Any) -> list[Any]:
+        """Points of (a, b) below a pair of complex branch points: as ends of a table they draw its knots together."""
+        close = CLOSE * (b - a)
+        return sorted({mp.mpf(float(mp.re(p))) for p in self.singular if a < mp.re(p) < b and 0 < mp.im(p) < close})
 
     # -- evaluation
 
@@ -352,10 +404,31 @@ class _Curve:
         return np.asarray(-above / self._horner(self.powers(at, table), value)[1])
 
     def roots(self, zeta: Complex, table: Array) -> Complex:
-        """All values of G, by batched companion matrices, shape (points, degree)."""
+        """All values of h, by batched companion matrices, shape (points, degree)."""
+        return self._companion(np.stack(np.broadcast_arrays(*self.powers(zeta, table)), axis=-1))
+
+    def roots_near(self, zeta: Complex, table: Array, size: Array) -> Complex:
+        """The values of h of about a given size, to full precision; roots far smaller or larger become 0 or 1e300.
+
+        Near a hard edge roots differ by many orders of magnitude, and a companion matrix keeps the largest ones only.
+        """
         p = np.stack(np.broadcast_arrays(*self.powers(zeta, table)), axis=-1)
-        companion = np.zeros((*p.shape[:-1], self.degree, self.degree), dtype=complex)
-        index = np.arange(self.degree - 1)
+        p = p * size[:, None] ** np.arange(self.degree + 1)
+        large = np.abs(p) > 1e-12 * np.abs(p).max(axis=1)[:, None]
+        first, last = np.argmax(large, axis=1), self.degree - np.argmax(large[:, ::-1], axis=1)
+        out = np.full((zeta.size, self.degree), 1e300, dtype=complex)
+        for low, high in {(int(i), int(j)) for i, j in zip(first, last, strict=True)}:
+            rows = (first == low) & (last == high)
+            out[rows, :low] = 0
+            if high > low:
+                out[rows, low:high] = self._companion(p[rows, low : high + 1]) * size[rows, None]
+        return out
+
+    @staticmethod
+    def _companion(p: Complex) -> Complex:
+        degree = p.shape[-1] - 1
+        companion = np.zeros((*p.shape[:-1], degree, degree), dtype=complex)
+        index = np.arange(degree - 1)
         companion[..., index + 1, index] = 1
         with np.errstate(divide="ignore", invalid="ignore"):
             last = -p[..., :-1] / p[..., -1:]
@@ -363,65 +436,96 @@ class _Curve:
         return np.asarray(np.linalg.eigvals(companion))
 
     def continued(self, zeta: Complex, origin: Any = None) -> Complex:
-        """The branch G ~ 1/z, followed down vertical lines from far above to origin + ζ (Im ζ ≥ 0)."""
-        if origin is None and self._radical is not None:
-            return self._closed(np.asarray(zeta, dtype=complex), *self._radical)
-        table = self.origin if origin is None else self.about(origin)
-        place = 0.0 if origin is None else float(origin)
+        """The branch G ~ 1/z, followed down vertical lines from far above to origin + ζ (Im ζ ≥ 0).
+
+        With an origin this is h, without one G. Then each point is measured from the singular point nearest to it,
+        where that is close: the polynomial's coefficients keep the digits that a difference of nearby numbers loses.
+        """
         target = np.asarray(zeta, dtype=complex)
-        out, chunk = np.empty(target.size, dtype=complex), 4096
-        for start in range(0, target.size, chunk):
-            out[start : start + chunk] = self._descend(target[start : start + chunk], table, place)
+        if origin is not None:
+            return self._in_chunks(target, origin)
+        if self._radical is not None:
+            return self._closed(target, *self._radical)
+        out = np.empty(target.size, dtype=complex)
+        nearest = np.full(target.size, -1)
+        if self.edges:
+            ends = np.array([float(e) for e in self.edges])
+            index = np.argmin(np.abs(target[:, None] - ends), axis=1)
+            nearest = np.where(np.abs(target - ends[index]) < 0.1 * self.scale, index, -1)
+        for k in np.unique(nearest):
+            rows = nearest == k
+            origin = self.edges[k] if k >= 0 else mp.mpf(0)
+            with mp.workdps(DIGITS):
+                high = float(origin)
+                low = float(origin - mp.mpf(high))
+            zeta = (target[rows] - high) - low
+            out[rows] = self._in_chunks(zeta, origin)
+            if weight := float(self.pole(origin)):
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    out[rows] += weight / zeta
         return out
 
-    def _descend(self, target: Complex, table: Array, place: float) -> Complex:
-        height = 100.0 * (self.scale + np.abs(target + place)) + target.imag
-        floor = np.maximum(target.imag, 0.0)
-        now = target.real + 1j * height
-        inverse = 1 / (now + place)
-        # Three terms of the series at infinity: the first alone may be shared with another branch.
-        value = self._nearest(self.roots(now, table), inverse * (1 + inverse * (self._mean + inverse * self._second)))[
-            0
+    def _in_chunks(self, target: Complex, origin: Any) -> Complex:
+        table, chunk = self.about(origin), 4096
+        with mp.workdps(DIGITS):
+            singular = np.array([complex(p - origin) for p in self.singular])
+        parts = [
+            self._descend(target[start : start + chunk], table, origin, singular)
+            for start in range(0, target.size, chunk)
         ]
-        ratio = np.full(target.size, 0.5)
-        active = np.flatnonzero(height > floor)
+        return np.concatenate(parts) if parts else np.empty(0, dtype=complex)
+
+    def _descend(self, target: Complex, table: Array, origin: Any, singular: Complex) -> Complex:
+        """Down from height y₁ to y₂ the branch stays in the disc of pseudo-hyperbolic radius (y₁ − y₂)/(y₁ + y₂).
+
+        That is the Schwarz–Pick lemma for h, which maps the upper half-plane into the lower one. A step counts if one
+        root alone lies in the disc, so no step can change the branch. Only the last one, onto the axis from a height
+        far below the distance to the nearest singular point, follows the tangent.
+        """
+        distance = np.full(target.size, np.inf)
+        for point in singular:
+            distance = np.minimum(distance, np.abs(target - point))
+        distance = np.maximum(distance, 1e-42 * self.scale)
+        height = 100.0 * (self.scale + np.abs(target + float(origin))) + target.imag
+        value = self._at_infinity(target.real + 1j * height, origin, table)
+        ratio, active = np.full(target.size, 0.5), np.arange(target.size)
         for _ in range(4000):
             if active.size == 0:
                 return self.newton(target, value, table, 2)
-            below = floor[active] + (height[active] - floor[active]) * ratio[active]
-            # Close to the end the branch is analytic and the last step goes all the way.
-            tiny = (height[active] - floor[active]) < 1e-40 * self.scale
-            below = np.where(tiny, floor[active], below)
-            guess = value[active] + self._velocity(
-                target.real[active] + 1j * height[active], value[active], table
-            ) * 1j * (below - height[active])
-            roots = self.roots(target.real[active] + 1j * below, table)
+            here, before, goal = height[active], value[active], target.imag[active]
+            last = (here <= NEAR * distance[active]) | (here * ratio[active] <= goal)
+            below = np.where(last, goal, here * ratio[active])
+            x = target.real[active]
+            guess = before + self._velocity(x + 1j * here, before, table) * 1j * (below - here)
+            roots = self.roots_near(x + 1j * below, table, np.abs(guess))
             found, first, second = self._nearest_two(roots, guess)
-            ended = below <= floor[active]
-            good = ended | (first <= 0.2 * second)
-            # A step that lands near no single root is halved; at the last bits the nearest root is taken.
-            good |= ratio[active] > 0.999
+            radius = ((here - below) / (here + below))[:, None]
+            apart = np.abs(roots - before[:, None]) - radius * np.abs(roots - np.conj(before)[:, None])
+            inside = apart <= 1e-10 * np.abs(before)[:, None]
+            alone = inside.sum(axis=1) == 1
+            tangent = here <= NEAR * distance[active]
+            only = roots[np.arange(active.size), np.argmax(inside, axis=1)]
+            found = np.where(alone & ~tangent, only, found)
+            # Two roots that meet on the line (a node) share every disc: there the tangent tells them apart.
+            good = np.where(tangent, first <= 0.2 * second, alone) | (ratio[active] > 0.99)
             rows = active[good]
-            value[rows], height[rows] = found[good], below[good]
-            easy = good & (first <= 0.01 * second)
-            ratio[active] = np.where(
-                good, np.where(easy, np.maximum(ratio[active] ** 2, 1e-4), ratio[active]), np.sqrt(ratio[active])
-            )
-            done = self._arrived(target[active], value[active], height[active] - floor[active], table) & good
-            active = active[~(ended | done)]
+            value[rows] = self.newton((x + 1j * below)[good], found[good], table, 1)
+            height[rows] = below[good]
+            ratio[active] = np.where(good, np.maximum(ratio[active] ** 2, 1e-4), np.sqrt(ratio[active]))
+            active = active[~(last & good)]
         raise ArithmeticError("the branch could not be followed to the real axis in 4000 steps")
+
+    def _at_infinity(self, at: Complex, origin: Any, table: Array) -> Complex:
+        """The root that three terms of the series at infinity single out: the first may be shared by two branches."""
+        inverse = 1 / (at + float(origin))
+        series = inverse * (1 + inverse * (self._mean + inverse * self._second)) - float(self.pole(origin)) / at
+        return self._nearest(self.roots_near(at, table, np.abs(series)), series)[0]
 
     def _velocity(self, zeta: Complex, value: Complex, table: Array) -> Complex:
         raised = table[:, 1:] * np.arange(1, table.shape[1]) if table.shape[1] > 1 else np.zeros((table.shape[0], 1))
         with np.errstate(divide="ignore", invalid="ignore"):
             move = -self._horner(self.powers(zeta, raised), value)[0] / self._horner(self.powers(zeta, table), value)[1]
         return np.where(np.isfinite(move), move, 0)
-
-    def _arrived(self, target: Complex, value: Complex, left: Array, table: Array) -> NDArray[np.bool_]:
-        """Whether Newton's method at the target itself stays far closer to this root than to any other."""
-        roots = self.roots(target, table)
-        _, first, second = self._nearest_two(roots, value)
-        return np.asarray(first <= 1e-3 * second)
 
     @staticmethod
     def _nearest(roots: Complex, guess: Any) -> tuple[Complex, Array]:
@@ -457,6 +561,7 @@ class _Interval:
             self._low = (float(left), float(left - mp.mpf(float(left))))
             self._high = (float(right), float(right - mp.mpf(float(right))))
         self.tables = (curve.about(left), curve.about(right))
+        self.poles = (float(curve.pole(left)), float(curve.pole(right)))
         self.hard = (self._is_hard(0), self._is_hard(1))
         self.reach = tuple(REACH_HARD if hard else REACH_SOFT for hard in self.hard)
         count = round(sum(self.reach) / CELL)
@@ -470,6 +575,10 @@ class _Interval:
         distance = np.array([1e-8, 1e-10]) * self.width * (1 if side == 0 else -1)
         value = self.curve.continued(distance.astype(complex), (self.left, self.right)[side])
         return bool(abs(value[1]) > 1.4 * abs(value[0]))
+
+    def vanishes(self, side: int) -> bool:
+        """Whether the density tends to 0 at an end, by a power of the distance."""
+        return self._power[side] > 0.1
 
     # -- the map
 
@@ -490,7 +599,7 @@ class _Interval:
         left = (x - self._low[0]) - self._low[1]
         right = (x - self._high[0]) - self._high[1]
         from_left = left <= -right
-        tiny = 1e-18 * self.width
+        tiny = 1e-300  # never on the end itself
         return np.where(from_left, np.maximum(left, tiny), np.minimum(right, -tiny)), from_left
 
     # -- the table
@@ -506,37 +615,67 @@ class _Interval:
         height = np.maximum(-value.imag, 1e-300)
         # Of the branch's two parts the log of one and the other's ratio are tame at soft and at hard edges alike.
         self._height = CubicSpline(self.knots, np.log(height))
-        self._ratio = CubicSpline(self.knots, value.real / (1 + height))
+        real = value.real - self._poles(distance, other=True)
+        self._ratio = CubicSpline(self.knots, real / (1 + height))
         # Power of the distance with which the density vanishes at a soft end (1/2 at an ordinary edge, 1/3 at a cusp).
         share = np.log(np.abs(distance))
         rate = np.diff(np.log(height)) / np.diff(share)
         self._power = (float(rate[0]), float(rate[-1]))
 
+    def _poles(self, distance: Array, other: bool) -> Array:
+        """What the atom at the nearer end (or at the other one) adds to G."""
+        from_left = distance > 0
+        away = np.where(from_left, distance - self.width, distance + self.width) if other else distance
+        return np.where(from_left, self.poles[int(other)], self.poles[1 - int(other)]) / away
+
     def at(self, tau: Array, distance: Array) -> Complex:
         """G at the given distances from the nearer end."""
         within = np.clip(tau, self.knots[0], self.knots[-1])
         height = np.exp(self._height(within))
-        guess = self._ratio(within) * (1 + height) - 1j * height
+        guess = self._ratio(within) * (1 + height) + self._poles(distance, other=True) - 1j * height
         out = np.empty(tau.size, dtype=complex)
-        for side, table in ((distance > 0, self.tables[0]), (distance < 0, self.tables[1])):
+        for side, origin, table in (
+            (distance > 0, self.left, self.tables[0]),
+            (distance < 0, self.right, self.tables[1]),
+        ):
             if side.any():
                 value = self.curve.newton(distance[side], guess[side], table)
                 # Newton's method that crossed the axis or ran away found another root: these points are continued.
                 lost = ~(value.imag < 0) | (
                     np.abs(value - guess[side]) > 0.3 * np.abs(guess[side].imag) + 1e-6 * np.abs(value)
                 )
-                out[side] = np.where(lost, guess[side], value)
+                if lost.any():
+                    value[lost] = self.curve.continued(distance[side][lost].astype(complex), origin)
+                out[side] = value
         beyond = within != tau
         if beyond.any():
             rows = np.flatnonzero(beyond)
             ratio = np.abs(distance[rows] / self._distance(within[rows])[0])
             out[rows] = guess[rows].real + 1j * guess[rows].imag * ratio ** np.where(tau[rows] < 0, *self._power)
-        return out
+        return np.asarray(out + self._poles(distance, other=False) if any(self.poles) else out, dtype=complex)
 
     def resolve(self, x: Array) -> Complex:
         """G(x + i0) for x inside the interval."""
         distance, from_left = self._from(x)
         return self.at(self._tau(distance, from_left), distance)
+
+    def density(self, x: Array) -> Array:
+        """Density inside the interval: the closed form of law `cubic-density` for degree 3, else from `resolve`."""
+        if self.curve.degree != 3:
+            return np.asarray(-self.resolve(x).imag / np.pi)
+        out = np.empty(x.size)
+        for start in range(0, x.size, BLOCK):
+            distance, from_left = self._from(x[start : start + BLOCK])
+            value = np.empty(distance.size)
+            for side, cubic in ((from_left, self._cubics[0]), (~from_left, self._cubics[1])):
+                if side.any():
+                    value[side] = cubic(distance[side])
+            out[start : start + BLOCK] = value
+        return out
+
+    @cached_property
+    def _cubics(self) -> tuple[_Cubic, _Cubic]:
+        return _Cubic(self.curve, self.left), _Cubic(self.curve, self.right)
 
     # -- integrals
 
@@ -592,6 +731,50 @@ class _Interval:
                 break
         x = np.where(mass <= 0, float(self.left), x)
         return np.where(mass >= self.mass, float(self.right), x)
+
+
+class _Cubic:
+    """Law `cubic-density` at ζ from an end of an interval: polynomials in ζ, and the discriminant by its roots.
+
+    So no coefficient cancels in floats, and at an end the discriminant keeps every digit of the distance to it.
+    """
+
+    def __init__(self, curve: _Curve, origin: Any) -> None:
+        exact = chapter.cubic_coefficients(curve.polynomial)
+        with mp.workdps(DIGITS):
+            unit = max(abs(c) for _, _, c in curve.terms)
+            self._lead, self._linear, self._constant = (
+                (curve.moved([(k, c) for (k,), c in sp.Poly(exact[name], z).terms()], origin) / unit**degree).astype(
+                    float
+                )
+                for name, degree in ((chapter.lead, 1), (chapter.linear, 2), (chapter.constant, 3))
+            )
+            self._front = float(abs(_digits(sp.Poly(exact[chapter.discriminant], z).LC())) / unit**4)
+            self._real, self._pairs = [], []
+            for root, multiplicity in curve.branching:
+                away = root - origin
+                if mp.im(away) == 0:
+                    self._real.append((float(away), multiplicity))
+                elif mp.im(away) > 0:
+                    self._pairs.append((float(mp.re(away)), float(mp.im(away)) ** 2, multiplicity))
+        arguments = (chapter.lead, chapter.linear, chapter.constant, chapter.discriminant)
+        self._law = function(chapter.cubic_density.right, arguments)
+
+    def __call__(self, zeta: Array) -> Array:
+        discriminant = np.full(zeta.size, -self._front)
+        for away, multiplicity in self._real:
+            discriminant *= np.abs(zeta - away) ** multiplicity
+        for real, imaginary, multiplicity in self._pairs:
+            discriminant *= ((zeta - real) ** 2 + imaginary) ** multiplicity
+        lead, linear, constant = (np.polyval(c, zeta) for c in (self._lead, self._linear, self._constant))
+        return np.asarray(self._law(np.abs(lead), linear, np.abs(constant), discriminant))
+
+
+def _digits(coefficient: Any) -> Any:
+    """An exact real number with DIGITS digits."""
+    if coefficient.is_Rational:
+        return mp.mpf(int(coefficient.p)) / int(coefficient.q)
+    return mp.mpmathify(coefficient.evalf(DIGITS + 20))
 
 
 def _exact(value: Any) -> Any:

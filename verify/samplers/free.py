@@ -75,6 +75,70 @@ def free_compression(
     return {"eigenvalues": _eigenvalues(matrix), "alpha": kept / size}
 
 
+def _haar(size: int, generator: np.random.Generator) -> Array:
+    """A uniform orthogonal matrix: QR of a Gaussian one, with the signs that make R's diagonal positive."""
+    frame, triangle = np.linalg.qr(generator.standard_normal((size, size)))
+    return np.asarray(frame * np.sign(np.diag(triangle)))
+
+
+@sampler("free sum power")
+def free_sum_power(
+    size: int, generator: np.random.Generator, parameters: dict[str, float], options: dict[str, Any]
+) -> Draw:
+    """The sum of 1/alpha matrices Q diag(±1) Qᵀ with independent uniform Q. Returns `eigenvalues`, `alpha`."""
+    alpha = float(parameters["alpha"])
+    if not 0 < alpha <= 1 or abs(1 / alpha - round(1 / alpha)) > 1e-9:
+        raise ValueError(f"alpha must be 1 over an integer, got {alpha!r} (whole copies can be sampled)")
+    matrix = np.diag(_signs(size))
+    for _ in range(round(1 / alpha) - 1):
+        rotation = _haar(size, generator)
+        matrix += (rotation * _signs(size)) @ rotation.T
+    return {"eigenvalues": _eigenvalues(matrix), "alpha": 1 / round(1 / alpha)}
+
+
+@sampler("free product power")
+def free_product_power(
+    size: int, generator: np.random.Generator, parameters: dict[str, float], options: dict[str, Any]
+) -> Draw:
+    """X Xᵀ for X = D^½ Q D^½ Q' …, D of eigenvalues 1 and 3 in equal numbers, `copies` times. Returns `eigenvalues`."""
+    copies = float(parameters["copies"])
+    if copies < 1 or copies != round(copies):
+        raise ValueError(f"copies must be an integer >= 1, got {copies!r}")
+    root = np.sqrt(2.0 + _signs(size))
+    factor = np.diag(root)
+    for _ in range(round(copies) - 1):
+        factor = (factor @ _haar(size, generator)) * root
+    return {"eigenvalues": _eigenvalues(factor @ factor.T)}
+
+
+@sampler("free sum of atoms")
+def free_sum_of_atoms(
+    size: int, generator: np.random.Generator, parameters: dict[str, float], options: dict[str, Any]
+) -> Draw:
+    """A + Q B Qᵀ, Q uniform; A and B have the eigenvalue 0 in the given shares and others by the option `rest`.
+
+    "points": ±2 in turn, which leaves a gap around 0; "interval": spread evenly over (−2, 2), which covers it.
+    Returns `eigenvalues` and the realised shares.
+    """
+    shares, spectra = [], []
+    for name in ("first_share", "second_share"):
+        zeros = round(float(parameters[name]) * size)
+        if not 0 < zeros < size:
+            raise ValueError(f"{name} must leave zeros and others at size {size}, got {parameters[name]!r}")
+        index = np.arange(size - zeros)
+        if options["rest"] == "points":
+            others = 2.0 * (-1.0) ** index
+        elif options["rest"] == "interval":
+            others = 4 * (index + 0.5) / index.size - 2 + 0.1 / index.size
+        else:
+            raise ValueError(f"rest must be points or interval, got {options['rest']!r}")
+        shares.append(zeros / size)
+        spectra.append(np.concatenate([np.zeros(zeros), others]))
+    rotation = _haar(size, generator)
+    matrix = np.diag(spectra[0]) + (rotation * spectra[1]) @ rotation.T
+    return {"eigenvalues": _eigenvalues(matrix), "first_share": shares[0], "second_share": shares[1]}
+
+
 @sampler("free inverse")
 def free_inverse(
     size: int, generator: np.random.Generator, parameters: dict[str, float], options: dict[str, Any]
