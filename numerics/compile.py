@@ -6,6 +6,7 @@ Three readings of one expression: `numpy` (always there), `fast` (heyoka: LLVM a
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import math
 import threading
@@ -55,11 +56,35 @@ def function(expression: Any, arguments: Sequence[Any], backend: str = "numpy") 
         expression = sp.sympify(expression, strict=True)  # a SymPy object or a number, never text
     except sp.SympifyError as error:
         raise ValueError(f"expression must be a SymPy object or a number, got {expression!r}") from error
+    if any(hasattr(node, "implementation") for node in sp.preorder_traversal(expression)):
+        return _with_nodes(expression, tuple(arguments))
     missing = sorted(symbol.name for symbol in expression.free_symbols - set(arguments))
     if missing:
         names = ", ".join(missing)
         raise ValueError(f"expression depends on {names}, which is no argument; pass it or substitute it first")
     return _compiled(expression, tuple(arguments), backend)
+
+
+def _with_nodes(expression: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+    """An expression with nodes that name an `implementation` ("module:function") and give its arguments (`numeric`)."""
+    namespace: dict[str, Any] = dict(_NAMESPACE)
+
+    def bound(part: Any) -> Any:
+        if not hasattr(part, "implementation"):
+            return part.func(*map(bound, part.args)) if part.args else part
+        static, inner = part.numeric()
+        module, name = part.implementation.split(":")
+        implementation = getattr(importlib.import_module(module), name)
+        label = f"node_{len(namespace)}"
+        namespace[label] = lambda *values: implementation(static, *values)
+        return sp.Function(label)(*map(bound, inner))
+
+    compiled = bound(expression)
+    missing = sorted(symbol.name for symbol in compiled.free_symbols - set(arguments))
+    if missing:
+        names = ", ".join(missing)
+        raise ValueError(f"expression depends on {names}, which is no argument; pass it or substitute it first")
+    return sp.lambdify(arguments, compiled, [namespace, "scipy", "numpy"], cse=True)  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=512)

@@ -98,7 +98,10 @@ def _is_formula(word: str) -> bool:
 
 
 def _is_maths(character: str) -> bool:
-    return character in _MATHS or character in _SUPERSCRIPTS or character in _SUBSCRIPTS or character in _COMBINING
+    if character in _MATHS or character in _SUPERSCRIPTS or character in _SUBSCRIPTS or character in _COMBINING:
+        return True
+    parts = unicodedata.normalize("NFD", character)  # ᾱ is one character
+    return len(parts) == 2 and parts[0] in _MATHS and parts[1] in _COMBINING
 
 
 def _letters(word: str) -> str:

@@ -73,7 +73,8 @@ class _Text(_Ordered, StrPrinter):
         return f"{left}{self._print(expr.start)}, {self._print(expr.end)}{right}"
 
     def _print_Range(self, expr: Any) -> str:
-        return "{" + ", ".join(map(self._print, expr)) + "}" if expr.size.is_finite else str(super()._print_Range(expr))
+        shown = [self._print(value) for value in (expr if expr.size.is_finite else expr[:3])]
+        return "{" + ", ".join(shown if expr.size.is_finite else [*shown, "..."]) + "}"
 
     def _print_Naturals(self, expr: Any) -> str:
         return "{1, 2, 3, ...}"

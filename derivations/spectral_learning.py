@@ -1,0 +1,509 @@
+"""The spectrum of the learned attention matrix, and the sample sizes at which learning changes its nature.
+
+The learned matrix is a thresholded noisy target: its bulk is a free convolution, its outliers are target modes that
+the noise has not buried, and at λ → 0 the threshold and the noise fix where fitting and recovery begin.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+from sympy import Eq, Interval, Rational, oo
+
+from derivations._expectations import SpectralTail, semicircle_tail
+from derivations.core import Law, measured, variable
+from derivations.state_evolution import (
+    curvature,
+    eigenvalue_hat,
+    excess,
+    hilbert,
+    kappa,
+    kappa0,
+    label_square,
+    learned_matrix,
+    outputs_law,
+    overlap_law,
+    point,
+    response_law,
+    scale,
+    square_law,
+    threshold,
+    tokens,
+    variance,
+)
+from derivations.wishart_product import delta, marchenko_pastur_r
+from derivations.wishart_product import g as transform
+
+g = variable(
+    "cauchy", "Cauchy transform G of the noisy target", sp.S.Complexes, (Rational(1, 5), Rational(1, 3)), notation="G"
+)
+z = measured("z", "spectral argument: the point where G takes the value g", typical=(4, 9))
+mode = variable("mode", "eigenvalue s of the target", Interval.open(0, oo), (1, 3), notation="s")
+
+_half = Rational(1, 2)
+
+
+def _wishart_target():
+    ratio, root = 1 / kappa0, sp.sqrt(kappa0)
+    yield (
+        "Marchenko–Pastur of ratio 1/κ₀ and mean 1",
+        marchenko_pastur_r.statement.subs(delta, ratio),
+    )
+    scaled = root * marchenko_pastur_r.right.subs({delta: ratio, transform: root * g}, simultaneous=True)
+    yield "S₀ = W₀W₀ᵀ/√(p₀d) is √κ₀ times it: R_{cX}(g) = c R_X(c g)", Eq(sp.Function("R_0")(g), scaled)
+    yield "adding a free semicircle adds v G to R; its inverse is R + 1/G", Eq(z, 1 / g + scaled + variance * g)
+
+
+def _wishart_target_checks():
+    statement = noisy_wishart.right
+    yield "mean: the coefficient of g⁰ at g → 0 is the mean √κ₀", sp.limit(statement - 1 / g, g, 0), sp.sqrt(kappa0)
+    yield "variance: the coefficient of g is 1 + v", sp.limit(sp.diff(statement - 1 / g, g), g, 0), 1 + variance
+    yield (
+        "third free cumulant: that of the Wishart matrix, 1/√κ₀",
+        sp.diff(statement - 1 / g, g, 2).subs(g, 0) / 2,
+        1 / sp.sqrt(kappa0),
+    )
+    edge = 1 / (1 + 1 / sp.sqrt(kappa0))
+    yield (
+        "v = 0: the upper edge of Marchenko–Pastur",
+        statement.subs({variance: 0}).subs(g, edge),
+        sp.sqrt(kappa0) * (1 + 1 / sp.sqrt(kappa0)) ** 2,
+    )
+
+
+noisy_wishart: Law = Law(
+    "noisy-wishart-target",
+    "A Gaussian target with semicircular noise",
+    _wishart_target,
+    source="Voiculescu 1986; derived here",
+    checks=_wishart_target_checks,
+    branch="G ~ 1/z as z → ∞; inside a band the root with Im G < 0",
+)
+
+
+above = measured("above", "share of the noisy target's eigenvalues above z", notation=r"F_>")
+
+
+def _wishart_potential():
+    yield "a Gaussian target with semicircular noise", noisy_wishart.statement
+    antiderivative = z * g - sp.integrate(1 / g + variance * g, g) + kappa0 * sp.log(1 - g / sp.sqrt(kappa0))
+    yield (
+        "∫G dz = z G − ∫z dG, and ∫R₀ dG = −κ₀ log(1 − G/√κ₀)",
+        Eq(sp.Integral(sp.Function("G")(z), z), antiderivative),
+    )
+    yield "its imaginary part just above the axis is π times the mass above z", Eq(above, sp.im(antiderivative) / sp.pi)
+
+
+def _wishart_potential_checks():
+    whole = z * g - sp.log(g) + kappa0 * sp.log(1 - g / sp.sqrt(kappa0)) - variance * g**2 / 2
+    along = whole.subs(z, noisy_wishart.right)
+    yield "dΦ/dg = g dz/dg along the curve", sp.diff(along, g), g * sp.diff(noisy_wishart.right, g)
+    # v = 0, κ₀ = 1, z = 2: Marchenko–Pastur of ratio 1, where z = 4 sin²φ gives F = (2φ + sin 2φ)/π at φ = π/4
+    at = {kappa0: sp.Integer(1), variance: sp.Integer(0), z: sp.Integer(2), g: (1 - sp.I) / 2}
+    yield "Marchenko–Pastur of ratio 1 at its mean", wishart_potential.right.subs(at), _half - 1 / sp.pi
+
+
+wishart_potential: Law = Law(
+    "noisy-wishart-distribution",
+    "Distribution function of a Gaussian target with semicircular noise",
+    _wishart_potential,
+    source="derived here",
+    checks=_wishart_potential_checks,
+    branch="principal logarithms, with Im G < 0",
+)
+
+
+# Outliers --------------------------------------------------------------------------------------------------------
+
+location = measured("location", "where a target's mode appears in the noisy target", notation="x_s")
+mode_overlap = measured("mode_overlap", "squared overlap of the learned eigenvector with the mode", notation="o_s")
+learned_mode = measured(
+    "learned_mode", "eigenvalue of the learned matrix that a mode makes", notation=r"\hat s_{\mathrm{mode}}"
+)
+weight_value = measured("weight_value", "singular value of W/√d", notation=r"\sigma")
+splitting = measured("splitting", "variance of the noise below which the bulk splits in two", notation="v_*")
+
+
+def _mode_location():
+    yield "a semicircle of variance v has R = v G, so that z = v G + 1/G", Eq(z, variance * g + 1 / g)
+    yield (
+        "an additive mode s of finite rank stands where G = 1/s",
+        Eq(location, (variance * g + 1 / g).subs(g, 1 / mode)),
+    )
+
+
+def _mode_location_checks():
+    x = mode_location.right
+    yield "G of the semicircle there is 1/s", (x - sp.sqrt(x**2 - 4 * variance)) / (2 * variance), 1 / mode
+    yield "it leaves the bulk at s = √v", mode_location.right.subs(mode, sp.sqrt(variance)), 2 * sp.sqrt(variance)
+
+
+mode_location: Law = Law(
+    "mode-location",
+    "Where a mode appears in the noisy target",
+    _mode_location,
+    source="Péché 2006; Benaych-Georges & Nadakuditi 2011; derived here",
+    checks=_mode_location_checks,
+    where=lambda: sp.Gt(mode**2, variance),
+    branch="finitely many modes over a bulk of zeros; s > √v",
+)
+
+
+def _mode_overlap():
+    yield "location of the mode", mode_location.statement
+    yield "Hellmann–Feynman: the squared overlap is dx/ds", Eq(mode_overlap, sp.diff(mode_location.right, mode))
+
+
+def _mode_overlap_checks():
+    x = sp.Symbol("x")
+    cauchy = (x - sp.sqrt(x**2 - 4 * variance)) / (2 * variance)
+    yield (
+        "residue −1/(s²G′)",
+        mode_overlap_law.right,
+        (-1 / (mode**2 * sp.diff(cauchy, x))).subs(x, mode_location.right),
+    )
+
+
+mode_overlap_law: Law = Law(
+    "mode-overlap",
+    "Overlap of a learned eigenvector with its mode",
+    _mode_overlap,
+    source="Benaych-Georges & Nadakuditi 2011; derived here",
+    checks=_mode_overlap_checks,
+    where=lambda: sp.Gt(mode**2, variance),
+)
+
+
+def _learned_mode():
+    yield "location of the mode", mode_location.statement
+    yield "the learned matrix is the thresholded noisy target", learned_matrix.statement
+    yield (
+        "a mode above the noise and above the threshold is learned",
+        Eq(learned_mode, scale * (mode_location.right - threshold)),
+    )
+
+
+def _learned_mode_checks():
+    at = learned_matrix.right.subs(point, mode_location.right)
+    yield "where the threshold is passed", learned_mode_law.right, at
+
+
+learned_mode_law: Law = Law(
+    "learned-mode",
+    "Learned eigenvalue of a mode",
+    _learned_mode,
+    source="P2, Section 4; derived here",
+    checks=_learned_mode_checks,
+    where=lambda: sp.And(sp.Gt(mode**2, variance), sp.Gt(mode + variance / mode, threshold)),
+)
+
+
+def _tail_of_modes():
+    yield "location of the mode", mode_location.statement
+    yield (
+        "x = s + v/s on its increasing branch: as many learned eigenvalues above η(x − ε) as target modes above s",
+        Eq(mode, (location + sp.sqrt(location**2 - 4 * variance)) / 2),
+    )
+
+
+tail_of_modes: Law = Law(
+    "tail-of-learned-spectrum",
+    "Tail of the learned spectrum for a heavy-tailed target",
+    _tail_of_modes,
+    source="P2, Section 5; derived here",
+    checks=lambda: (("inverse of the location", tail_of_modes.right.subs(location, mode_location.right), mode),),
+    where=lambda: sp.Gt(mode**2, variance),
+    branch="s ≈ x for s ≫ √v: a power law keeps its exponent",
+)
+
+
+def _splitting():
+    slope = sp.diff(noisy_wishart.right, g)
+    yield "edges are the real zeros of dz/dg; two bands touch where two of them meet", Eq(sp.Derivative(z, g), slope)
+    root = sp.cbrt(1 / sp.sqrt(kappa0))
+    meeting = 1 / (root**3 - root)
+    yield "d²z/dg² = 0 there", Eq(g, meeting)
+    yield "dz/dg = 0 fixes the variance", Eq(splitting, (kappa0 ** Rational(-1, 3) - 1) ** 3)
+
+
+def _splitting_checks():
+    # κ₀ = u⁻⁶ with u = 1 + s, so that every root is rational
+    root = 1 + mode
+    at = {g: 1 / (root**3 - root), variance: splitting_law.right}
+    for order, name in ((1, "dz/dg vanishes"), (2, "d²z/dg² vanishes")):
+        yield name, sp.diff(noisy_wishart.right, g, order).subs(at).subs(kappa0, (1 + mode) ** -6), sp.Integer(0)
+
+
+splitting_law: Law = Law(
+    "bulk-splitting",
+    "The bulk of a low-rank Gaussian target splits",
+    _splitting,
+    source="derived here",
+    checks=_splitting_checks,
+    where=lambda: sp.Lt(kappa0, 1),
+    branch="κ₀ < 1: two bands for v < v_*, one above",
+)
+
+
+def _weights():
+    yield (
+        "S = WWᵀ/√(pd): σ(W)² = √(pd) ŝ",
+        Eq(weight_value**2 * sp.Symbol("d"), sp.sqrt(kappa) * sp.Symbol("d") * eigenvalue_hat, evaluate=False),
+    )
+    yield "in units of √d", Eq(weight_value, sp.sqrt(sp.sqrt(kappa) * mode))
+
+
+weights_law: Law = Law(
+    "singular-values-of-weights",
+    "Singular values of the learned weights",
+    _weights,
+    source="P2, Section 4; derived here",
+    checks=lambda: (
+        ("one column of length w, d = p = 1: S = w²", weights_law.right.subs({kappa: 1, mode: mode**2}), mode),
+        ("four times the columns: S = WWᵀ/(2d)", weights_law.right.subs(kappa, 4) ** 2 / 2, mode),
+    ),
+)
+
+# Thresholds at λ → 0 ---------------------------------------------------------------------------------------------
+
+load = measured(
+    "load",
+    "ᾱ = K α: number of constraints over d², with K scores a sequence",
+    typical=(Rational(1, 4), _half),
+    notation=r"\bar\alpha",
+)
+rank_share = variable(
+    "rank_share",
+    "share r of the target's modes that are not 0 (κ₀ for a Gaussian target below 1)",
+    Interval.open(0, 1),
+    (Rational(1, 4), Rational(3, 4)),
+    notation="r",
+)
+cut = variable(
+    "cut",
+    "threshold c in units of the noise on the target's null space",
+    Interval.open(0, 2),
+    (_half, Rational(3, 2)),
+    notation="c",
+)
+cut_equation_side = measured("cut_equation_side", "right side of the equation for c")
+
+
+def _above_zero(integrand):
+    return SpectralTail(integrand, point, hilbert, sp.Integer(0))
+
+
+def _interpolation_load():
+    yield "response of the learned matrix", response_law.statement
+    yield (
+        "at λ → 0 the response diverges, the proximal point is the label and g = (t − ω)/V: m̃ = ṽ = ᾱ/V",
+        Eq(curvature, load / sp.Symbol("V")),
+    )
+    yield "the threshold ε falls to 0 where interpolation ends", Eq(load, _above_zero(point * hilbert))
+
+
+def _interpolation_noise():
+    yield (
+        "there q̃ = ᾱ (q + Q̄ − 2m)/V² and the scale is 1, so 2ᾱv = q + Q̄ − 2m",
+        Eq(
+            2 * load * variance,
+            square_law.right.subs({threshold: 0, scale: 1})
+            + label_square
+            - 2 * overlap_law.right.subs({threshold: 0, scale: 1}),
+        ),
+    )
+    yield "with q − m = 2v ∫x h ρ = 2vᾱ", Eq(label_square, _above_zero(point * (point - 2 * variance * hilbert)))
+
+
+def _semicircle_around(expression, mean):
+    """The expression for the target mean·1, in closed form."""
+    from derivations.state_evolution import centre, on_multiple_of_identity
+
+    return on_multiple_of_identity(expression).subs(centre, mean)
+
+
+def _interpolation_load_checks():
+    value = _semicircle_around(interpolation_load.right, 0)
+    yield "no target: half of ∫x h ρ = ½", value, Rational(1, 4)
+
+
+def _interpolation_noise_checks():
+    value = _semicircle_around(interpolation_noise.right, mode)
+    positive = _semicircle_around(_above_zero(point), mode)
+    yield "a target s·1: s times the mean positive part", value, mode * positive
+
+
+interpolation_load: Law = Law(
+    "interpolation-load",
+    "Number of constraints at the interpolation threshold",
+    _interpolation_load,
+    source="P2, Section 3; derived here",
+    checks=_interpolation_load_checks,
+)
+interpolation_noise: Law = Law(
+    "interpolation-noise",
+    "Noise on the target at the interpolation threshold",
+    _interpolation_noise,
+    source="P2, Section 3; derived here",
+    checks=_interpolation_noise_checks,
+    where=lambda: sp.Gt(4 * variance, mode**2),
+    branch="solved for v; at larger ᾱ the noisy labels cannot be fitted",
+)
+
+
+def _interpolation_quiet():
+    yield "constraints at the threshold", interpolation_load.statement
+    block = (1 - rank_share) * semicircle_tail(2, sp.Integer(0)) * (1 - rank_share)
+    yield (
+        "v → 0: the null space carries a semicircle of variance (1 − r)v, with h = x/(2v), half of it below 0",
+        Eq(SpectralTail(point * hilbert, point, hilbert, -sp.oo) - _above_zero(point * hilbert), block / 2),
+    )
+    yield "∫x h ρ = ½ in all", Eq(load, _half - block / 2)
+
+
+interpolation_quiet: Law = Law(
+    "interpolation-without-noise",
+    "Interpolation threshold as the noise vanishes",
+    _interpolation_quiet,
+    source="P2, Section 3; derived here",
+    checks=lambda: (("in powers of the rank", interpolation_quiet.right, (1 + 2 * rank_share - rank_share**2) / 4),),
+)
+
+
+def _dimension_of_cone():
+    """Twice the load: squared noise that survives the threshold, in units of v, plus the bias on the target's modes."""
+    share = 1 - rank_share
+    passing = semicircle_tail(2, cut) - 2 * cut * semicircle_tail(1, cut) + cut**2 * semicircle_tail(0, cut)
+    return 1 - share**2 + rank_share * share * cut**2 + share**2 * passing
+
+
+def _recovery_load():
+    yield "noise power without label noise: q̃ = ᾱ E/V², so 2ᾱv = E", Eq(2 * load * variance, excess)
+    yield (
+        "E: noise on the target's modes passes and their bias is ε; on the null space it passes above ε = c√((1 − r)v)",
+        Eq(excess, variance * _dimension_of_cone()),
+    )
+    yield "statistical dimension of the descent cone", Eq(load, _dimension_of_cone() / 2)
+
+
+def _recovery_cut():
+    yield "noise that passes, and bias", recovery_load.statement
+    passing = semicircle_tail(1, cut) - cut * semicircle_tail(0, cut)
+    yield (
+        "the response equation ᾱ = ∫(x − ε)hρ says that the dimension is least in c",
+        Eq(sp.Derivative(sp.Function("load")(cut), cut), 0, evaluate=False),
+    )
+    yield (
+        "slope in c: bias on r against passing noise on 1 − r",
+        Eq(cut_equation_side, (1 - rank_share) * passing - rank_share * cut),
+    )
+
+
+def _recovery_load_checks():
+    share = 1 - rank_share
+    # with the cut's equation put in, the form of integrals below c
+    below = {k: (1 if k != 1 else 0) - semicircle_tail(k, cut) for k in (1, 2)}
+    printed = _half - share**2 / 2 * (below[2] - cut * below[1])
+    rest = share * cut * recovery_cut.right / 2
+    yield "by integrals below the cut, up to a multiple of the cut's equation", recovery_load.right, printed - rest
+    yield "nothing of the target is 0: all unknowns", recovery_load.right.subs(rank_share, 1), _half
+
+
+recovery_load: Law = Law(
+    "recovery-load",
+    "Number of constraints for perfect recovery",
+    _recovery_load,
+    source="Chandrasekaran et al. 2012; Amelunxen, Lotz, McCoy & Tropp 2014; P2, Section 3; derived here",
+    checks=_recovery_load_checks,
+)
+recovery_cut: Law = Law(
+    "recovery-cut",
+    "Threshold at perfect recovery",
+    _recovery_cut,
+    source="derived here",
+    checks=lambda: (
+        ("slope of the load in c", sp.diff(recovery_load.right, cut), -(1 - rank_share) * recovery_cut.right),
+    ),
+    branch="c where the right side is 0",
+)
+
+
+def _recovery_low_rank():
+    yield "r → 0: the cut's equation pushes c to the edge 2", Eq(sp.Limit(cut, rank_share, 0), 2, evaluate=False)
+    slope = sp.diff(recovery_load.right, rank_share).subs(rank_share, 0)
+    yield "slope of the load in r there", Eq(load / rank_share, sp.limit(slope, cut, 2, "-"))
+
+
+def _recovery_low_rank_checks():
+    dimension = recovery_load.right.subs({cut: 2})
+    yield (
+        "at the edge no noise on the null space passes: r(1 − r/2) for the modes, twice r(1 − r) for their bias",
+        dimension,
+        (recovery_low_rank.right * rank_share - Rational(5, 2) * rank_share**2),
+    )
+
+
+recovery_low_rank: Law = Law(
+    "recovery-at-low-rank",
+    "Constraints for perfect recovery at low rank",
+    _recovery_low_rank,
+    source="derived here",
+    checks=_recovery_low_rank_checks,
+)
+
+
+def _recovery_bayes():
+    d, r = sp.Symbol("d", positive=True), rank_share
+    yield (
+        "a matrix of rank rd has rd·d − (rd)²/2 free entries at leading order",
+        Eq(sp.Symbol("free"), r * d * d - (r * d) ** 2 / 2),
+    )
+    yield "the Bayes-optimal estimate needs as many constraints, over d²", Eq(load, r - r**2 / 2)
+
+
+def _recovery_frobenius():
+    yield (
+        "without factors the penalty favours no rank: all d²/2 entries are unknown",
+        Eq(sp.Symbol("free"), sp.Symbol("d") ** 2 / 2),
+    )
+    yield "over d²", Eq(load, _half)
+
+
+recovery_bayes: Law = Law(
+    "recovery-bayes-optimal",
+    "Constraints for perfect recovery, Bayes-optimal",
+    _recovery_bayes,
+    source="Maillard, Troiani, Martin, Krzakala & Zdeborová 2024; derived here",
+    checks=lambda: (
+        (
+            "noise that passes when the null space is known: the cone without its last two terms",
+            recovery_bayes.right,
+            (recovery_load.right.subs(cut, 2) * 2 - 4 * rank_share * (1 - rank_share)) / 2,
+        ),
+    ),
+)
+recovery_frobenius: Law = Law(
+    "recovery-frobenius",
+    "Constraints for perfect recovery without factors",
+    _recovery_frobenius,
+    source="P2, Section 3; derived here",
+    checks=lambda: (
+        ("the cone of a target of full rank", recovery_frobenius.right, recovery_load.right.subs(rank_share, 1)),
+    ),
+)
+
+
+def _samples():
+    yield "number of scores that a sequence constrains", outputs_law.statement
+    yield "α = ᾱ/K", Eq(sp.Symbol("alpha"), load / outputs_law.right)
+
+
+samples_law: Law = Law(
+    "samples-at-a-load",
+    "Sequences that make a number of constraints",
+    _samples,
+    source="derived here",
+    checks=lambda: (
+        ("two tokens have two scores", samples_law.right.subs(tokens, 2), load / 2),
+        ("three tokens have five", samples_law.right.subs(tokens, 3), load / 5),
+    ),
+)

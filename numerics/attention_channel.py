@@ -1,0 +1,477 @@
+"""What one sequence does to the learned matrix: Gaussian means over the proximal point of its softmax loss.
+
+Two tokens: a sinc rule on two interlaced lattices in four dimensions, whose difference is the error. More tokens:
+two independent scrambles of a Sobol sequence. Points stay the same from call to call, so results are smooth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from derivations import state_evolution as equations
+from numerics.compile import function
+
+Array = np.ndarray[Any, Any]
+
+RADIUS = 6.3  # the Gaussian weight beyond is 5e-8
+STEPS = (0.55, 0.4, 0.3, 0.22)  # lattice steps, coarse to fine: 10, 40, 120 and 420 thousand points a lattice
+SAMPLES = (11, 14, 16)  # binary logarithms of Sobol points, coarse to fine
+MAXIMUM_STEPS = 200
+LEAP = 3.5  # longest Newton step, in units of 1/β: the softmax changes over a few of them
+STOP = 1e-8  # Newton step after which the error is its square
+
+
+@dataclass(frozen=True)
+class ChannelMeans:
+    """Means over sequences: of the output gradient, along its coordinates and squared, and of the loss."""
+
+    pull: float
+    force: float
+    power: float
+    slope_square: float
+    smooth_divergence: float
+    loss: float
+    cost: float
+    unfinished: int
+
+    def merged(self, other: ChannelMeans) -> ChannelMeans:
+        """The mean of two rules."""
+        mine, theirs = vars(self), vars(other)
+        merged = {name: (mine[name] + theirs[name]) / 2 for name in mine if name != "unfinished"}
+        return ChannelMeans(**merged, unfinished=self.unfinished + other.unfinished)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The Gaussian law of learned and target scores: what a channel needs to know of a learned matrix."""
+
+    overlap: float
+    spread: float  # of the learned score given the target's
+    response: float
+    label_square: float
+
+
+def logistic(x: Array) -> Array:
+    """1/(1 + e^(−x)) without overflow."""
+    return 0.5 * (1.0 + np.tanh(0.5 * x))
+
+
+# -- two tokens -----------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=8)
+def lattice(step: float, parity: int) -> tuple[Array, Array]:
+    """Points (s₊, s₋, z₊, z₋) of the checkerboard lattice of one parity within RADIUS, and their Gaussian weights.
+
+    The sum over either parity converges as fast as over both. Only one point of each orbit is kept of the two
+    symmetries of the integrand: exchange of the tokens (s₋, z₋ change sign) and of the tokens' roles in the softmax
+    (all signs change).
+    """
+    reach = int(RADIUS / step)
+    half, full = np.arange(0, reach + 1), np.arange(-reach, reach + 1)
+    grid = np.stack([axis.ravel() for axis in np.meshgrid(half, half, full, full, indexing="ij")])
+    a, b, c, d = grid
+    inside = (grid**2).sum(axis=0) * step**2 <= RADIUS**2
+    keep = inside & ((a + b + c + d + parity) % 2 == 0) & ((a > 0) | (c >= 0)) & ((b > 0) | (d >= 0))
+    a, b, c, d = points = grid[:, keep]
+    orbit = np.where((a == 0) & (c == 0), 1, 2) * np.where((b == 0) & (d == 0), 1, 2)
+    weight = orbit * 2 * (step / np.sqrt(2 * np.pi)) ** 4 * np.exp(-(points**2).sum(axis=0) * step**2 / 2)
+    return points * step, weight
+
+
+@lru_cache
+def _axes() -> Any:
+    return [function(axis, (equations.diagonal,)) for axis in equations.score_axes(equations.diagonal)]
+
+
+@lru_cache
+def _deepest() -> tuple[Array, Array]:
+    """The most negative curvature that the loss of one row has for a label y, at β = 1, on a grid of labels."""
+    share, label = np.linspace(0, 1, 801), np.linspace(0, 1, 401)
+    slope = share * (1 - share)
+    curvature = 4 * (slope**2 - (label[:, None] - share) * slope * (1 - 2 * share))
+    return label, curvature.min(axis=1)
+
+
+class TwoTokenChannel:
+    """Means over sequences of two tokens; `level` chooses the lattice, `parity` one of the two rules."""
+
+    levels = len(STEPS)
+    tolerance = 1e-5
+
+    def __init__(self, beta: float, beta_target: float, diagonal: float = 2.0) -> None:
+        self.beta, self.beta_target = beta, beta_target
+        self.shared, self.apart = (float(axis(diagonal)) for axis in _axes())
+        self._warm: dict[tuple[int, int], _Start] = {}
+
+    def _rows(self, plus: Array, minus: Array) -> Array:
+        return np.stack([self.shared * plus + self.apart * minus, self.shared * plus - self.apart * minus])
+
+    def _scores(self, level: int, parity: int, scores: Scores) -> tuple[Array, Array, Array, Array]:
+        points, weight = lattice(STEPS[level], parity)
+        root = np.sqrt(scores.label_square)
+        target = root * points[:2]
+        learned = scores.overlap / root * points[:2] + scores.spread * points[2:]
+        return points, weight, self._rows(*target), self._rows(*learned)
+
+    def means(self, level: int, parity: int, scores: Scores, search: bool = True) -> ChannelMeans:
+        """All means at the given scores. `search`: look for further local minima, not only near those known."""
+        points, weight, target, field = self._scores(level, parity, scores)
+        label = logistic(self.beta_target * target)
+        problem = _Proximal(label, field, scores.response, self.beta, self.shared, self.apart)
+        start = self._warm.get((level, parity))
+        if start is None or search:
+            ideal = self.beta_target / self.beta * target
+            start = problem.search(ideal, None if start is None else start.best)
+        else:
+            start = problem.follow(start)
+        self._warm[level, parity] = start
+        return self._average(points, weight, problem, start, scores)
+
+    def _average(self, points: Array, weight: Array, problem: _Proximal, start: _Start, scores: Scores) -> ChannelMeans:
+        best = start.best
+        loss, slope, bend = problem.loss(best)
+        if scores.response < 1:  # whichever of the two forms of g loses no digits
+            gradient = np.stack([-self.shared * slope.sum(axis=0), -self.apart * (slope[0] - slope[1])])
+        else:
+            moved = (best - problem.field) / (2 * scores.response)
+            gradient = np.stack([(moved[0] + moved[1]) / self.shared, (moved[0] - moved[1]) / self.apart])
+        plus, minus = self.shared**2 * bend.sum(axis=0), self.apart**2 * bend.sum(axis=0)
+        mixed = self.shared * self.apart * (bend[0] - bend[1])
+        v = scores.response
+        determinant = (1 + v * plus) * (1 + v * minus) - (v * mixed) ** 2
+        product = plus * minus - mixed**2
+        # −∂g/∂ω = H(1 + VH)⁻¹, entry by entry
+        first, second, off = (
+            (plus + v * product) / determinant,
+            (minus + v * product) / determinant,
+            mixed / determinant,
+        )
+        return ChannelMeans(
+            pull=float(weight @ (gradient * points[:2]).sum(axis=0)),
+            force=float(weight @ (gradient * points[2:]).sum(axis=0)),
+            power=float(weight @ (gradient**2).sum(axis=0)),
+            slope_square=float(weight @ (first**2 + second**2 + 2 * off**2)),
+            smooth_divergence=-float(weight @ (first + second)),
+            loss=float(weight @ loss),
+            cost=float(weight @ problem.cost(best)),
+            unfinished=start.unfinished,
+        )
+
+    def error(self, level: int, parity: int, scores: Scores) -> float:
+        """The loss of fresh sequences."""
+        _, weight, target, field = self._scores(level, parity, scores)
+        difference = logistic(self.beta_target * target) - logistic(self.beta * field)
+        return float(weight @ (2 * difference**2).sum(axis=0))
+
+    def forget(self) -> None:
+        """Drop what was kept to start from."""
+        self._warm.clear()
+
+
+@dataclass
+class _Start:
+    """Local minima that are known: the best one everywhere, and others where there are more."""
+
+    best: Array
+    rows: Array
+    others: Array
+    unfinished: int
+
+
+class _Proximal:
+    """min over u of 2 Σ (y_i − logistic(β u_i))² + (u − ω)ᵀ C⁻¹ (u − ω)/(2V), for many (y, ω) at once."""
+
+    def __init__(self, label: Array, field: Array, response: float, beta: float, shared: float, apart: float) -> None:
+        self.label, self.field, self.response, self.beta = label, field, response, beta
+        self.own = (1 / shared**2 + 1 / apart**2) / (4 * response)  # entries of C⁻¹/V
+        self.cross = (1 / shared**2 - 1 / apart**2) / (4 * response)
+        self.softest = 1 / (2 * response * max(shared, apart) ** 2)  # least eigenvalue of C⁻¹/V
+
+    def rows(self, rows: Any) -> _Proximal:
+        """The problem for some of the points."""
+        part = object.__new__(_Proximal)
+        part.__dict__.update(vars(self), label=self.label[:, rows], field=self.field[:, rows])
+        return part
+
+    def loss(self, u: Array) -> tuple[Array, Array, Array]:
+        """Loss, its slope in each row and its curvature in each row."""
+        share = logistic(self.beta * u)
+        slope, miss = share * (1 - share), self.label - share
+        bend = 4 * self.beta**2 * (slope**2 - miss * slope * (1 - 2 * share))
+        return 2 * (miss**2).sum(axis=0), -4 * self.beta * miss * slope, bend
+
+    def cost(self, u: Array) -> Array:
+        """The quadratic cost of moving from the field to u."""
+        r = u - self.field
+        return np.asarray(0.5 * self.own * (r**2).sum(axis=0) + self.cross * r[0] * r[1])
+
+    def value(self, u: Array) -> Array:
+        """The objective."""
+        return np.asarray(2 * ((self.label - logistic(self.beta * u)) ** 2).sum(axis=0) + self.cost(u))
+
+    def suspicious(self, value: Array) -> Array:
+        """Points at which a minimum below `value` may exist elsewhere.
+
+        There the loss would be below `value` too, so no label is missed by more than √(value/2), and the loss bends by
+        at most 4β²·√(value/2)·max|p(1−p)(1−2p)| = 4β²·√(value/2)/(6√3). Where the cost bends more, the objective is
+        convex on that convex region. A second test uses the most negative curvature for the label.
+        """
+        rows = np.flatnonzero(4 * self.beta**2 * np.sqrt(value / 2) / (6 * np.sqrt(3)) > 0.999 * self.softest)
+        label, deepest = _deepest()
+        bend = self.beta**2 * np.interp(self.label[:, rows], label, deepest).min(axis=0)
+        return np.asarray(rows[bend < -0.98 * self.softest])
+
+    def search(self, ideal: Array, known: Array | None) -> _Start:
+        """The global minimum from several starts: the field, the label, and row-wise mixtures of both."""
+        better = self.value(ideal) < self.value(self.field)
+        first = np.where(better, ideal, self.field)
+        if known is not None:
+            first = np.where(self.value(known) < self.value(first), known, first)
+        best, unfinished = self.descend(first)
+        rows = self.suspicious(self.value(best))
+        if rows.size == 0:
+            return _Start(best, rows, np.empty((0, 2, 0)), unfinished)
+        part = self.rows(rows)
+        a, b = self.field[:, rows], ideal[:, rows]
+        ends, undone = part.descend_all(np.stack([a, b, np.stack([a[0], b[1]]), np.stack([b[0], a[1]])]))
+        candidates = np.concatenate([best[None, :, rows], ends])
+        unfinished += undone
+        values = np.stack([part.value(candidate) for candidate in candidates])
+        chosen = candidates[values.argmin(axis=0), :, np.arange(rows.size)].T
+        best[:, rows] = chosen
+        apart = (np.abs(candidates - chosen).sum(axis=1) > 1e-4).any(axis=0)
+        return _Start(best, rows[apart], candidates[:, :, apart], unfinished)
+
+    def follow(self, start: _Start) -> _Start:
+        """Follow the known minima to new parameters, and take the lowest of each point."""
+        best, unfinished = self.descend(start.best)
+        if start.rows.size == 0:
+            return _Start(best, start.rows, start.others, unfinished)
+        part = self.rows(start.rows)
+        others, undone = part.descend_all(start.others)
+        candidates = np.concatenate([best[None, :, start.rows], others])
+        values = np.stack([part.value(candidate) for candidate in candidates])
+        best[:, start.rows] = candidates[values.argmin(axis=0), :, np.arange(start.rows.size)].T
+        return _Start(best, start.rows, others, unfinished + undone)
+
+    def descend_all(self, starts: Array) -> tuple[Array, int]:
+        """`descend` from several starts for each point, all at once."""
+        count, _, points = starts.shape
+        ends, undone = self.rows(np.tile(np.arange(points), count)).descend(np.concatenate(list(starts), axis=1))
+        return np.stack(np.split(ends, count, axis=1)), undone
+
+    def descend(self, start: Array) -> tuple[Array, int]:
+        """Newton's method with the exact Hessian, Gauss–Newton where that is not positive, and backtracking."""
+        u = start.copy()
+        active = np.arange(u.shape[1])
+        for _ in range(MAXIMUM_STEPS):
+            part = self if active.size == u.shape[1] else self.rows(active)
+            at = u[:, active]
+            step, slope, value = part.newton_step(at)
+            # Short enough not to leap over the valley between a saturated start and the field.
+            short = np.minimum(1.0, LEAP / (self.beta * np.maximum(np.abs(step).max(axis=0), 1e-300)))
+            step, slope = step * short, slope * short
+            size = np.abs(step).sum(axis=0)
+            long = np.flatnonzero(size > 1e-2)
+            if long.size:
+                step[:, long] *= part.rows(long).backtrack(at[:, long], step[:, long], slope[long], value[long])
+            u[:, active] = at + step
+            active = active[size > STOP * (1 + np.abs(at).sum(axis=0))]
+            if active.size == 0:
+                break
+        return u, int(active.size)
+
+    def newton_step(self, u: Array) -> tuple[Array, Array, Array]:
+        """The step, the slope of the objective along it, and the objective."""
+        loss, gradient, bend = self.loss(u)
+        r = u - self.field
+        pull = gradient + self.own * r + self.cross * r[::-1]
+        first, second = bend + self.own
+        determinant = first * second - self.cross**2
+        bad = (determinant <= 1e-3 * self.own**2) | (first <= 0)
+        if bad.any():
+            share = logistic(self.beta * u[:, bad])
+            gauss = 4 * self.beta**2 * (share * (1 - share)) ** 2 + self.own
+            first[bad], second[bad] = gauss
+            determinant[bad] = gauss[0] * gauss[1] - self.cross**2
+        step = np.stack([self.cross * pull[1] - second * pull[0], self.cross * pull[0] - first * pull[1]]) / determinant
+        value = loss + 0.5 * self.own * (r**2).sum(axis=0) + self.cross * r[0] * r[1]
+        return step, (pull * step).sum(axis=0), value
+
+    def backtrack(self, u: Array, step: Array, slope: Array, value: Array) -> Array:
+        """Fractions of the steps that lower the objective enough."""
+        fraction, active = np.ones(u.shape[1]), np.arange(u.shape[1])
+        for _ in range(60):
+            trial = self.rows(active).value(u[:, active] + fraction[active] * step[:, active])
+            active = active[trial > value[active] + 1e-4 * fraction[active] * slope[active] + 1e-15]
+            if active.size == 0:
+                break
+            fraction[active] *= 0.5
+        return fraction
+
+
+# -- more tokens ----------------------------------------------------------------------------------------------------
+
+
+@lru_cache
+def symmetric_basis(tokens: int) -> Array:
+    """Orthonormal symmetric T × T matrices orthogonal to the constant one, shape (K, T, T): what the softmax sees."""
+    found = []
+    for i in range(tokens):
+        for j in range(i + 1, tokens):
+            matrix = np.zeros((tokens, tokens))
+            matrix[i, j] = matrix[j, i] = np.sqrt(0.5)
+            found.append(matrix)
+    found += [np.diag(row) for row in np.eye(tokens)]
+    columns = np.stack(found).reshape(len(found), -1)
+    constant = np.full(tokens * tokens, 1.0 / tokens)
+    columns = columns - np.outer(columns @ constant, constant)
+    rows = np.linalg.svd(columns, full_matrices=False)[2][: len(found) - 1]
+    return rows.reshape(-1, tokens, tokens)
+
+
+class ManyTokenChannel:
+    """Means over sequences of T ≥ 2 tokens by quasi Monte Carlo; `parity` chooses one of two scrambles."""
+
+    levels = len(SAMPLES)
+    tolerance = 1e-3
+
+    def __init__(self, tokens: int, beta: float, beta_target: float) -> None:
+        self.tokens, self.beta, self.beta_target = tokens, beta, beta_target
+        # In an orthonormal basis scores of square Q are √(2Q) times a standard normal vector: 2Q on the diagonal.
+        self.basis = np.sqrt(2.0) * symmetric_basis(tokens)
+        self.outputs = self.basis.shape[0]
+        self._points: dict[tuple[int, int], Array] = {}
+        self._warm: dict[tuple[int, int], Array] = {}
+
+    def _normals(self, level: int, parity: int) -> Array:
+        if (level, parity) not in self._points:
+            from scipy.stats import qmc  # slow to import
+
+            sobol = qmc.Sobol(2 * self.outputs, scramble=True, rng=np.random.default_rng(7919 + parity))
+            uniform = sobol.random_base2(SAMPLES[level] - 1)
+            half = ndtri(np.clip(uniform, 1e-15, 1 - 1e-15))
+            self._points[level, parity] = np.concatenate([half, -half])  # antithetic: every odd moment is exact
+        return self._points[level, parity]
+
+    def _scores(self, level: int, parity: int, scores: Scores) -> tuple[Array, Array, Array]:
+        normals = self._normals(level, parity)
+        first, second = normals[:, : self.outputs], normals[:, self.outputs :]
+        root = np.sqrt(scores.label_square)
+        return normals, root * first, scores.overlap / root * first + scores.spread * second
+
+    def _softmax(self, coordinates: Array, beta: float) -> Array:
+        """Row-wise softmax of the score matrices with these coordinates: shape (points, T, T)."""
+        scores = beta * np.tensordot(coordinates, self.basis, axes=1)
+        scores -= scores.max(axis=2, keepdims=True)
+        weight = np.exp(scores)
+        return np.asarray(weight / weight.sum(axis=2, keepdims=True))
+
+    def means(self, level: int, parity: int, scores: Scores, search: bool = True) -> ChannelMeans:
+        """All means at the given scores; `search` starts afresh from the field and from the label."""
+        normals, target, field = self._scores(level, parity, scores)
+        label = self._softmax(target, self.beta_target)
+        starts = [field, self.beta_target / self.beta * target]
+        if (level, parity) in self._warm:
+            starts = [*starts, self._warm[level, parity]] if search else [self._warm[level, parity]]
+        ends = [self._descend(start, label, field, scores.response) for start in starts]
+        values = np.stack([self._value(end, label, field, scores.response) for end, _ in ends])
+        best = np.stack([end for end, _ in ends])[values.argmin(axis=0), np.arange(len(field))]
+        self._warm[level, parity] = best
+        loss, gradient, hessian = self._loss(best, label, True)
+        moved = best - field
+        output = -gradient if scores.response < 1 else moved / scores.response
+        slopes = hessian @ np.linalg.inv(np.eye(self.outputs) + scores.response * hessian)
+        first, second = normals[:, : self.outputs], normals[:, self.outputs :]
+        wanted = {
+            "pull": (output * first).sum(axis=1),
+            "force": (output * second).sum(axis=1),
+            "power": (output**2).sum(axis=1),
+            "slope_square": (slopes**2).sum(axis=(1, 2)),
+            "smooth_divergence": -np.trace(slopes, axis1=1, axis2=2),
+            "loss": loss,
+            "cost": (moved**2).sum(axis=1) / (2 * scores.response),
+        }
+        means = {name: float(column.mean()) for name, column in wanted.items()}
+        if self._smooth(values):
+            means["force"] = scores.spread * means["smooth_divergence"]
+        return ChannelMeans(**means, unfinished=sum(undone for _, undone in ends))
+
+    @staticmethod
+    def _smooth(values: Array) -> bool:
+        """Whether all starts ended in the same minimum: then no jump weighs, and the Hessian's form has less noise."""
+        return bool(np.ptp(values, axis=0).max() < 1e-6)
+
+    def _value(self, u: Array, label: Array, field: Array, response: float) -> Array:
+        miss = label - self._softmax(u, self.beta)
+        return np.asarray((miss**2).sum(axis=(1, 2)) + ((u - field) ** 2).sum(axis=1) / (2 * response))
+
+    def _loss(self, u: Array, label: Array, curved: bool) -> tuple[Array, Array, Array]:
+        """Loss, gradient and Hessian (exact, or its Gauss–Newton part) in the coordinates."""
+        share = self._softmax(u, self.beta)
+        miss = label - share
+        level = (miss * share).sum(axis=2, keepdims=True)
+        rows = -2 * self.beta * share * (miss - level)
+        gradient = np.tensordot(rows, self.basis, axes=([1, 2], [1, 2]))
+        spread = self.beta * (share[..., None] * np.eye(self.tokens) - share[..., None] * share[..., None, :])
+        if curved:
+            pull = np.einsum("naji,naj->nai", spread, miss - share)
+            bend = -2 * self.beta * (spread * (miss - level - share)[..., None] - share[..., None] * pull[..., None, :])
+        else:
+            bend = 2 * spread @ spread
+        basis = self.basis.transpose(1, 2, 0)  # row, token, coordinate
+        hessian = np.zeros((len(u), self.outputs, self.outputs))
+        for row in range(self.tokens):
+            hessian += basis[row].T @ (bend[:, row] @ basis[row])
+        return (miss**2).sum(axis=(1, 2)), gradient, (hessian + hessian.transpose(0, 2, 1)) / 2
+
+    def _descend(self, start: Array, label: Array, field: Array, response: float) -> tuple[Array, int]:
+        u, active = start.copy(), np.arange(len(start))
+        identity = np.eye(self.outputs) / response
+        for _ in range(MAXIMUM_STEPS):
+            at, its_label, its_field = u[active], label[active], field[active]
+            _, gradient, hessian = self._loss(at, its_label, True)
+            hessian += identity
+            bad = np.flatnonzero(np.linalg.eigvalsh(hessian)[:, 0] <= 1e-3 / response)
+            if bad.size:
+                hessian[bad] = self._loss(at[bad], its_label[bad], False)[2] + identity
+            pull = gradient + (at - its_field) / response
+            step = -np.linalg.solve(hessian, pull[..., None])[..., 0]
+            step *= np.minimum(1.0, LEAP / (self.beta * np.maximum(np.abs(step).max(axis=1), 1e-300)))[:, None]
+            size = np.abs(step).max(axis=1)
+            step *= self._fractions(at, step, pull, its_label, its_field, response)[:, None]
+            u[active] = at + step
+            active = active[size > 1e-7]
+            if active.size == 0:
+                break
+        return u, int(active.size)
+
+    def _fractions(self, u: Array, step: Array, pull: Array, label: Array, field: Array, response: float) -> Array:
+        fraction = np.ones(len(u))
+        active = np.flatnonzero(np.abs(step).max(axis=1) > 1e-2)
+        value = self._value(u, label, field, response)
+        slope = (pull * step).sum(axis=1)
+        for _ in range(60):
+            if active.size == 0:
+                break
+            point = u[active] + fraction[active, None] * step[active]
+            trial = self._value(point, label[active], field[active], response)
+            active = active[trial > value[active] + 1e-4 * fraction[active] * slope[active] + 1e-15]
+            fraction[active] *= 0.5
+        return fraction
+
+    def error(self, level: int, parity: int, scores: Scores) -> float:
+        """The loss of fresh sequences."""
+        _, target, field = self._scores(level, parity, scores)
+        difference = self._softmax(target, self.beta_target) - self._softmax(field, self.beta)
+        return float((difference**2).sum(axis=(1, 2)).mean())
+
+    def forget(self) -> None:
+        """Drop what was kept to start from."""
+        self._warm.clear()

@@ -1,0 +1,1041 @@
+"""Solves the mean-field equations of a trained attention head: the fixed point, sweeps through folds, thresholds.
+
+The six numbers are reduced to three logarithms (signal gain, noise power, scale), solved by Newton's method with
+Broyden updates on a coarse quadrature and finished on a fine one; the stopping rule is the undamped residual.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+
+from derivations import spectral_learning as learning
+from derivations import state_evolution as chapter
+from derivations._expectations import SpectralTail
+from numerics.attention_channel import ChannelMeans, ManyTokenChannel, Scores, TwoTokenChannel
+from numerics.compile import function
+from numerics.spectral_learning import LearnedSpectrum, Nodes, Target, WeightSpectrum, pair_slopes, target_of
+from numerics.validate import check, scalar
+
+Array = np.ndarray[Any, Any]
+
+PENALTIES = ("nuclear", "frobenius")
+TASKS = ("label", "sequence")
+RESIDUAL = 1e-8
+FINE_STEPS = 40
+NEWTON_STEPS = 60
+UNBOUNDED = 100.0  # logarithm of a field that no parameters give
+PATIENCE = 8  # steps in which the residual must halve
+LONGEST = 1.5  # of a Newton step, in any of the three logarithms
+JUMPS = 1e-3  # share of the divergence that may come from jumps before a solution counts as unstable
+
+
+class NotSolvedError(ArithmeticError):
+    """No solution was found; the message says how far the search came and what to try."""
+
+
+# -- laws, compiled -------------------------------------------------------------------------------------------------
+
+
+@lru_cache
+def _right(name: str) -> tuple[Any, tuple[Any, ...]]:
+    """A law's right side, compiled, with a symbol for each spectral integral; and what the symbols stand for."""
+    expression = getattr(chapter, name).right
+    nodes = tuple(sorted(expression.atoms(SpectralTail), key=sp.default_sort_key))
+    stand_ins = [sp.Symbol(f"integral_{index}") for index in range(len(nodes))]
+    expression = expression.xreplace(dict(zip(nodes, stand_ins, strict=True)))
+    plain = tuple(sorted(expression.free_symbols - set(stand_ins), key=lambda symbol: symbol.name))
+    return function(expression, (*plain, *stand_ins)), (plain, nodes)
+
+
+@lru_cache
+def _integrand(node: Any) -> Any:
+    symbols = (chapter.point, chapter.hilbert, chapter.variance, chapter.threshold, chapter.estimate)
+    return function(node.args[0], symbols)
+
+
+def evaluate(name: str, values: dict[Any, float], nodes: Nodes | None = None, estimate: Array | None = None) -> float:
+    """A law of the chapter at these values, its spectral integrals taken over the nodes."""
+    compiled, (plain, integrals) = _right(name)
+    found = []
+    for node in integrals:
+        assert nodes is not None
+        arguments = (nodes.x, nodes.hilbert, values.get(chapter.variance, 0.0), values.get(chapter.threshold, 0.0))
+        integrand = _integrand(node)(*arguments, 0.0 if estimate is None else estimate)
+        weight = nodes.weight if node.args[3] == -sp.oo else np.where(nodes.above, nodes.weight, 0.0)
+        found.append(float(np.sum(weight * integrand)))
+    return float(compiled(*(values[symbol] for symbol in plain), *found))
+
+
+# -- the two halves of the equations --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Overlaps:
+    """What the learned matrix is, given the field on its modes."""
+
+    m: float
+    q: float
+    response: float
+    spread: float
+    excess: float
+    rank: float
+    trace: float
+    scale: float = 0.0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The fixed part of a problem: everything but the sample ratio and the penalty's strength."""
+
+    target: Target
+    noise: float
+    tokens: int
+    kappa: float
+    beta: float
+    beta_target: float
+    penalty: str
+    diagonal: float = 2.0
+
+    @cached_property
+    def channel(self) -> Any:
+        """The quadrature over sequences, with its memory of proximal points."""
+        if self.tokens == 2:
+            return TwoTokenChannel(self.beta, self.beta_target, self.diagonal)
+        return ManyTokenChannel(self.tokens, self.beta, self.beta_target)
+
+    @property
+    def label_square(self) -> float:
+        """Square of the target's noisy scores."""
+        return evaluate("label_square_law", {chapter.target_square: self.target.square, chapter.noise: self.noise})
+
+    def level(self, lam: float) -> float:
+        """The penalty on eigenvalues (nuclear norm), or on squares (Frobenius norm)."""
+        if self.penalty == "frobenius":
+            return lam
+        return evaluate("penalty_level", {chapter.lam: lam, chapter.kappa: self.kappa})
+
+
+def learned(setting: Setting, lam: float, gain: float, power: float, curvature: float) -> Overlaps:
+    """The learned matrix for a field with these signal gain, noise power and curvature."""
+    values = {
+        chapter.signal_gain: gain,
+        chapter.noise_power: power,
+        chapter.curvature: curvature,
+        chapter.level: setting.level(lam),
+        chapter.target_square: setting.target.square,
+        chapter.noise: setting.noise,
+        chapter.label_square: setting.label_square,
+    }
+    if setting.penalty == "frobenius":
+        found = {name: evaluate(f"frobenius_{name}", values) for name in ("square", "overlap", "response")}
+        m, q = found["overlap"], found["square"]
+        excess, defect = evaluate("frobenius_distance", values), evaluate("frobenius_defect", values)
+        spread = _spread(values, excess, defect)
+        return Overlaps(m, q, found["response"], spread, excess, np.nan, np.nan, evaluate("frobenius_scale", values))
+    values[chapter.variance] = evaluate("variance_law", values)
+    values[chapter.threshold] = evaluate("threshold_law", values)
+    values[chapter.scale] = evaluate("scale_law", values)
+    nodes = setting.target.nodes(values[chapter.variance], values[chapter.threshold])
+    estimate = _estimate()(nodes.x, values[chapter.threshold], values[chapter.scale])
+    values[chapter.ambiguity] = evaluate("ambiguity_law", values, nodes)
+    excess = evaluate("distance_law", values, nodes, estimate)
+    defect = evaluate("defect_law", values, nodes, estimate)
+    return Overlaps(
+        m=setting.target.square - defect,
+        q=evaluate("square_law", values, nodes),
+        response=evaluate("response_law", values, nodes),
+        spread=_spread(values, excess, defect),
+        excess=excess,
+        rank=evaluate("rank_law", values, nodes),
+        trace=evaluate("trace_law", values, nodes),
+        scale=values[chapter.scale],
+    )
+
+
+@lru_cache
+def _estimate() -> Any:
+    return function(chapter.learned_matrix.right, (chapter.point, chapter.threshold, chapter.scale))
+
+
+def _spread(values: dict[Any, float], excess: float, defect: float) -> float:
+    square = evaluate("small_residual", {**values, chapter.excess: excess, chapter.defect: defect})
+    return float(np.sqrt(max(square, 0.0)))
+
+
+def conjugates(setting: Setting, alpha: float, overlaps: Overlaps, means: ChannelMeans) -> tuple[float, float, float]:
+    """Signal gain, noise power and curvature that the data give to a learned matrix."""
+    values = {
+        chapter.alpha: alpha,
+        chapter.pull: means.pull,
+        chapter.force: means.force,
+        chapter.power: means.power,
+        chapter.m: overlaps.m,
+        chapter.label_square: setting.label_square,
+        chapter.residual_spread: overlaps.spread,
+    }
+    if overlaps.spread == 0.0:  # no field beyond the target's: Stein's quotient is the divergence itself
+        values[chapter.force], values[chapter.residual_spread] = means.smooth_divergence, 1.0
+    names = ("signal_gain_law", "noise_power_law", "curvature_law")
+    return tuple(evaluate(name, values) for name in names)  # type: ignore[return-value]
+
+
+# -- the fixed point ------------------------------------------------------------------------------------------------
+
+
+def field_of(logs: Array) -> tuple[float, float, float]:
+    """Signal gain, noise power and curvature from the three logarithms."""
+    gain, power, scale = np.exp(logs).tolist()
+    return gain, power, float(np.exp(logs[0] - logs[2])) if scale else np.inf
+
+
+def logs_of(field: tuple[float, float, float]) -> Array:
+    """The three logarithms of a field; NaN where it is not positive."""
+    gain, power, curvature = field
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.array([np.log(gain), np.log(power), np.log(gain / curvature)])
+
+
+@dataclass
+class Quadrature:
+    """Which rule: the level of refinement, and one of the two interlaced rules (0, 1) or both."""
+
+    level: int
+    parities: tuple[int, ...] = (0,)
+
+
+COARSE = Quadrature(0)  # the search happens here; new minima of proximal points are looked for on finer rules
+
+
+class Problem:
+    """The fixed-point equations at given α and λ, in the logarithms of signal gain m̃, noise power q̃ and scale m̃/ṽ.
+
+    The scale, not the curvature: near perfect recovery it tends to 1, and the distance from 1 is what matters.
+    """
+
+    def __init__(self, setting: Setting, alpha: float, lam: float) -> None:
+        self.setting, self.alpha, self.lam = setting, alpha, lam
+        self.evaluations = 0
+
+    def overlaps(self, logs: Array) -> Overlaps:
+        """The learned matrix at this field; NaN where the field is beyond all bounds."""
+        if not np.isfinite(logs).all() or np.abs(logs).max() > UNBOUNDED:
+            return Overlaps(*[np.nan] * 7)
+        with np.errstate(over="ignore", under="ignore"):
+            return learned(self.setting, self.lam, *field_of(logs))
+
+    def scores(self, overlaps: Overlaps) -> Scores:
+        """The law of the scores of a learned matrix."""
+        return Scores(overlaps.m, overlaps.spread, overlaps.response, self.setting.label_square)
+
+    def means(self, overlaps: Overlaps, rule: Quadrature, search: bool = False) -> list[ChannelMeans]:
+        """The channel's means by each of the rule's parities."""
+        self.evaluations += 1
+        scores = self.scores(overlaps)
+        return [self.setting.channel.means(rule.level, parity, scores, search) for parity in rule.parities]
+
+    def residuals(self, logs: Array, rule: Quadrature, search: bool = False) -> list[Array]:
+        """log of the new field over the old one, for each parity and, last, for their mean; NaN if nothing is left."""
+        overlaps = self.overlaps(logs)
+        if not (overlaps.response > 0 and overlaps.m > 0 and np.isfinite(overlaps.q)):
+            return [np.full(3, np.nan)] * (len(rule.parities) + 1)
+        means = self.means(overlaps, rule, search)
+        if len(means) > 1:
+            means.append(means[0].merged(means[1]))
+        found = []
+        for part in means:
+            found.append(logs_of(conjugates(self.setting, self.alpha, overlaps, part)) - logs)
+        return found
+
+    def residual(self, logs: Array, rule: Quadrature, search: bool = False) -> Array:
+        """The residual of the mean of the rule's parities."""
+        return self.residuals(logs, rule, search)[-1]
+
+
+def _jacobian(problem: Problem, logs: Array, at: Array, rule: Quadrature) -> Array:
+    columns = []
+    for step, axis in zip(_differences(problem, logs), np.eye(3), strict=True):
+        columns.append((problem.residual(logs + step * axis, rule) - at) / step)
+    return np.stack(columns, axis=1)
+
+
+def _differences(problem: Problem, logs: Array) -> tuple[float, float, float]:
+    """Steps of difference quotients: the scale matters on the scale of the noise."""
+    gain, power, _ = field_of(logs)
+    noise = float(np.sqrt(evaluate("variance_law", {chapter.signal_gain: gain, chapter.noise_power: power})))
+    return 1e-5, 1e-5, min(1e-5, 1e-3 * noise)
+
+
+@dataclass
+class Found:
+    """Where a search ended: the logarithms, the residual there, the Jacobian used last."""
+
+    logs: Array
+    residual: Array
+    jacobian: Array | None
+
+    @property
+    def size(self) -> float:
+        """Largest entry of the residual; infinite where it is not a number."""
+        return float(np.abs(self.residual).max()) if np.isfinite(self.residual).all() else np.inf
+
+
+def _newton(
+    problem: Problem,
+    logs: Array,
+    rule: Quadrature,
+    stop: float,
+    steps: int = NEWTON_STEPS,
+    jacobian: Array | None = None,
+) -> Found:
+    """Newton's method with Broyden updates; the Jacobian is taken anew where it does not lead down."""
+    at, fresh = problem.residual(logs, rule, search=rule.level > COARSE.level), False
+    history: list[float] = []
+    for _ in range(steps):
+        if not np.isfinite(at).all() or np.abs(at).max() <= stop:
+            break
+        history.append(float(np.linalg.norm(at)))
+        if len(history) > PATIENCE and history[-1] > 0.5 * history[-1 - PATIENCE]:
+            break
+        if jacobian is None:
+            jacobian, fresh = _jacobian(problem, logs, at, rule), True
+        if not np.isfinite(jacobian).all():
+            break
+        try:
+            move = -np.linalg.solve(jacobian, at)
+        except np.linalg.LinAlgError:
+            break
+        move *= min(1.0, LONGEST / np.abs(move).max())
+        fraction, trial = 1.0, np.full(3, np.nan)
+        while fraction > 1e-3:
+            trial = problem.residual(logs + fraction * move, rule)
+            if np.isfinite(trial).all() and np.linalg.norm(trial) < (1 - 0.1 * fraction) * np.linalg.norm(at):
+                break
+            fraction /= 2 if fresh else 8
+        else:
+            if fresh:
+                break
+            jacobian = None
+            continue
+        change, move = trial - at, fraction * move
+        slow = np.linalg.norm(trial) > 0.3 * np.linalg.norm(at)
+        jacobian = None if slow else jacobian + np.outer(change - jacobian @ move, move) / (move @ move)
+        logs, at, fresh = logs + move, trial, False
+    return Found(logs, at, jacobian)
+
+
+def _iterate(problem: Problem, overlaps: Overlaps, rule: Quadrature, steps: int) -> Array | None:
+    """Plain iterations from a learned matrix: a start for Newton's method; None if they end with nothing learned."""
+    logs = None
+    for _ in range(steps):
+        means = problem.means(overlaps, rule)[0]
+        new = logs_of(conjugates(problem.setting, problem.alpha, overlaps, means))
+        if not np.isfinite(new).all():
+            return logs
+        logs = new
+        overlaps = problem.overlaps(logs)
+        if not (overlaps.response > 0 and overlaps.m > 0):
+            return None
+    return logs
+
+
+def nothing_learned(problem: Problem) -> bool:
+    """Whether S = 0 solves the equations: the field that the data give to it lies wholly below the threshold."""
+    setting = problem.setting
+    if setting.penalty == "frobenius":
+        return False
+    values = dict(zip(("gain", "power", "curvature"), _empty_field(problem), strict=True))
+    numbers = {
+        chapter.signal_gain: values["gain"],
+        chapter.noise_power: values["power"],
+        chapter.level: setting.level(problem.lam),
+    }
+    return evaluate("threshold_law", numbers) >= setting.target.top(evaluate("variance_law", numbers))
+
+
+def _empty_field(problem: Problem) -> tuple[float, float, float]:
+    empty = Overlaps(0.0, 0.0, 1e-12, 0.0, problem.setting.target.square, 0.0, 0.0)
+    means = [problem.setting.channel.means(1, parity, problem.scores(empty)) for parity in (0, 1)]
+    problem.setting.channel.forget()
+    return conjugates(problem.setting, problem.alpha, empty, means[0].merged(means[1]))
+
+
+# -- results --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LearnedAttention:
+    """The minimum of the training loss in the limit of large d.
+
+    `m`, `q`, `V`: overlap with the target, square, and response of the learned matrix. `train_loss` (data term),
+    `test_error` (noisy label) and `test_error_clean` are per sample, summed over the T² entries of the attention.
+    `excess` = q + Q₀ − 2m; `rank`: mass of the positive eigenvalues; `objective`: the whole loss over d².
+    `residual`: largest relative change of the field in one undamped iteration; `quadrature_error`: half the relative
+    difference of m and q between two interlaced rules; `converged`: whether both are small enough and the point is
+    admissible, else `note` says what to try. `replicon` < 1 and few `jumps` of the proximal point make it `stable`.
+    """
+
+    alpha: float
+    lam: float
+    m: float
+    q: float
+    V: float
+    train_loss: float
+    test_error: float
+    test_error_clean: float
+    excess: float
+    rank: float
+    objective: float
+    residual: float
+    quadrature_error: float
+    converged: bool
+    stable: bool
+    replicon: float
+    jumps: float
+    variance: float
+    threshold: float
+    scale: float
+    setting: Setting = field(repr=False)
+    logs: Array = field(repr=False)
+    note: str = ""
+
+    def spectrum(self) -> LearnedSpectrum:
+        """The law of the learned matrix's eigenvalues."""
+        cut = self.setting.penalty == "nuclear"
+        return LearnedSpectrum(self.setting.target, self.variance, self.threshold, self.scale, cut)
+
+    def singular_values_of_weights(self) -> WeightSpectrum:
+        """The law of the singular values of W/√d. Raises ValueError without factors (Frobenius penalty)."""
+        if self.setting.penalty != "nuclear":
+            raise ValueError(
+                "penalty must be 'nuclear' for weights W to exist, got 'frobenius' (S is learned entry by entry)"
+            )
+        return WeightSpectrum(self.spectrum(), self.setting.kappa)
+
+
+def solve(
+    alpha: float,
+    lam: float,
+    kappa0: float | None = None,
+    target: Any = None,
+    noise: float = 0.0,
+    tokens: int = 2,
+    kappa: float = 1.0,
+    beta: float = 1.0,
+    beta_target: float = 1.0,
+    penalty: str = "nuclear",
+    task: str = "label",
+    *,
+    start: LearnedAttention | None = None,
+) -> LearnedAttention:
+    """The trained attention head in the limit d → ∞ at n = α d² sequences (laws of chapter `state_evolution`).
+
+    Parameters
+    ----------
+    alpha, lam : α = n/d² > 0 and weight decay λ ≥ 0.
+    kappa0, target : a Gaussian target of width κ₀ > 0, or the target's law or eigenvalues; exactly one of the two.
+    noise : variance Δ ≥ 0 of the noise on the diagonal of the target's scores (half of it off the diagonal).
+    tokens : T ≥ 2. kappa : width κ = p/d of the factor; a warning if the solution's rank exceeds it.
+    beta, beta_target : inverse temperatures of the learned softmax and of the target's.
+    penalty : "nuclear" (weight decay on W) or "frobenius" ((λd/2)‖S‖²_F, no factors).
+    task : "label" (the label is the attention matrix) or "sequence" (attention times tokens): the same limit.
+    start : a solution nearby to start from.
+
+    Returns a `LearnedAttention`; where the search fails, its best point with `converged=False` and a `note`. Raises
+    ValueError for bad input.
+    """
+    ratio, decay = scalar(chapter.alpha, alpha), scalar(chapter.lam, lam)
+    setting = _setting(kappa0, target, noise, tokens, kappa, beta, beta_target, penalty, task)
+    return _solve(setting, ratio, decay, None if start is None else start.logs)
+
+
+def _setting(
+    kappa0: Any,
+    target: Any,
+    noise: Any,
+    tokens: Any,
+    kappa: Any,
+    beta: Any,
+    beta_target: Any,
+    penalty: Any,
+    task: Any = "label",
+) -> Setting:
+    for name, value, allowed in (("penalty", penalty, PENALTIES), ("task", task, TASKS)):
+        if value not in allowed:
+            raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+    return Setting(
+        target_of(kappa0, target),
+        scalar(chapter.noise, noise),
+        int(scalar(chapter.tokens, tokens)),
+        scalar(chapter.kappa, kappa),
+        scalar(chapter.beta, beta),
+        scalar(chapter.beta_target, beta_target),
+        penalty,
+    )
+
+
+def _solve(setting: Setting, alpha: float, lam: float, start: Array | None = None) -> LearnedAttention:
+    problem = Problem(setting, alpha, lam)
+    setting.channel.forget()
+    if lam > 0 and nothing_learned(problem):
+        return _empty(problem)
+    found = _coarse(problem, start)
+    return _finish(problem, found)
+
+
+def _first_guess(problem: Problem) -> Overlaps:
+    square = problem.setting.target.square
+    return Overlaps(0.7 * square, 0.7 * square, 1.0, float(np.sqrt(0.3 * square)), 0.3 * square, 1.0, 1.0)
+
+
+COARSE_STOP = 1e-6
+COARSE_ENOUGH = 3e-4  # where proximal points jump, the sum over points is not smooth below this
+WEAK = 3e-3  # below, a search from scratch follows the solution from a stronger penalty
+EASY = (0.03, 0.1, 0.01, 0.3, 1.0)  # penalties from which a search may start, as multiples of the target's scale
+
+
+def _coarse(problem: Problem, start: Array | None) -> Found:
+    """A solution on the coarse rule: from a start, from plain iterations, or followed from a stronger penalty."""
+    best = Found(np.zeros(3), np.full(3, np.nan), None)
+    if start is None and 0 < problem.lam < WEAK:
+        best = _follow_penalty(problem)
+        if best.size <= COARSE_ENOUGH:
+            return best
+    for logs in _starts(problem, start):
+        if logs is None:
+            continue
+        found = _newton(problem, logs, COARSE, COARSE_STOP, steps=25)
+        if found.size <= COARSE_ENOUGH:
+            return found
+        best = min(best, found, key=lambda candidate: candidate.size)
+    if start is not None or problem.lam >= WEAK or problem.lam == 0:
+        best = min(best, _follow_penalty(problem), key=lambda candidate: candidate.size)
+    return best
+
+
+def _starts(problem: Problem, start: Array | None) -> Iterator[Array | None]:
+    """Fields to start from: the user's, then those that a good and an empty learned matrix lead to."""
+    yield start
+    problem.setting.channel.forget()
+    yield _iterate(problem, _first_guess(problem), COARSE, 3)
+    problem.setting.channel.forget()
+    if problem.setting.penalty == "nuclear":
+        yield logs_of(_empty_field(problem))
+
+
+def _follow_penalty(problem: Problem) -> Found:
+    """Follow the solution from a strong penalty down to the one that is asked for."""
+    setting, alpha = problem.setting, problem.alpha
+    floor = max(problem.lam, 1e-12)
+    for lam in (easy for easy in EASY if easy > 1.2 * floor):
+        setting.channel.forget()
+        easy = Problem(setting, alpha, lam)
+        if nothing_learned(easy):
+            continue
+        for logs in _starts(easy, None):
+            if logs is None:
+                continue
+            found = _newton(easy, logs, COARSE, COARSE_STOP, steps=25)
+            if found.size <= COARSE_ENOUGH:
+                ladder = _ladder(easy, found, floor)
+                return ladder if ladder.size <= COARSE_ENOUGH else _along_branch(problem, easy, found, floor)
+    return Found(np.zeros(3), np.full(3, np.nan), None)
+
+
+def _ladder(easy: Problem, found: Found, floor: float) -> Found:
+    """Down to a weak penalty in steps as long as Newton's method bears them, each predicted by the slope in log λ."""
+    at, length = float(np.log(easy.lam)), 1.5
+    goal = float(np.log(floor))
+    while at > goal:
+        rung = Problem(easy.setting, easy.alpha, float(np.exp(at)))
+        slope = _slope_in_penalty(rung, found)
+        while True:
+            step = max(-length, goal - at)
+            next_rung = Problem(easy.setting, easy.alpha, float(np.exp(at + step)) if at + step > goal else floor)
+            trial = _newton(next_rung, found.logs + step * slope, COARSE, COARSE_STOP, steps=12)
+            if trial.size <= COARSE_ENOUGH:
+                break
+            length /= 3
+            if length < 0.02:
+                return Found(found.logs, np.full(3, np.nan), None)
+        found, at, length = trial, at + step, 2 * length
+    return found
+
+
+def _slope_in_penalty(problem: Problem, found: Found) -> Array:
+    """d(logs)/d(log λ) along the branch, by the implicit function theorem."""
+    step = 1e-4
+    here = problem.residual(found.logs, COARSE)
+    moved = Problem(problem.setting, problem.alpha, problem.lam * float(np.exp(step))).residual(found.logs, COARSE)
+    jacobian = _jacobian(problem, found.logs, here, COARSE)
+    slope = -np.linalg.solve(jacobian, (moved - here) / step)
+    return slope if np.isfinite(slope).all() else np.zeros(3)
+
+
+def _along_branch(problem: Problem, easy: Problem, found: Found, floor: float) -> Found:
+    """By arclength, through folds."""
+    last = found
+    for point in trace(easy.setting, "lam", easy.alpha, easy.lam, found.logs, floor):
+        last = Found(point.logs, np.full(3, np.nan), None)
+    return _newton(problem, last.logs, COARSE, COARSE_STOP)
+
+
+# -- branches -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BranchPoint:
+    """A point of a solution branch: the field, and the logarithm of the parameter that runs."""
+
+    logs: Array
+    parameter: float
+
+
+def trace(
+    setting: Setting,
+    name: str,
+    alpha: float,
+    lam: float,
+    logs: Array,
+    stop: float,
+    longest: float = 1.0,
+    budget: int = 400,
+) -> Iterator[BranchPoint]:
+    """Follow a branch of solutions in log α or log λ (`name`: "alpha" or "lam") from a solution to `stop`.
+
+    Pseudo-arclength continuation (Keller 1977): the parameter is an unknown like the others, so folds are passed. The
+    last point has the parameter `stop`, unless the budget of steps ends first or the branch ends. Coarse rule.
+    """
+    goal = float(np.log(stop))
+    current = np.append(logs, np.log(alpha if name == "alpha" else lam))
+    direction = np.zeros(4)
+    direction[3] = np.sign(goal - current[3])
+    if direction[3] == 0:
+        return
+
+    def residual(point: Array) -> Array:
+        value = float(np.exp(point[3]))
+        return Problem(setting, value if name == "alpha" else alpha, lam if name == "alpha" else value).residual(
+            point[:3], COARSE
+        )
+
+    length = min(0.3, abs(goal - current[3]))
+    yield BranchPoint(current[:3], float(current[3]))
+    previous = None
+    for _ in range(budget):
+        tangent = direction if previous is None else (current - previous) / np.linalg.norm(current - previous)
+        if previous is None:
+            tangent = _tangent(residual, current, direction)
+        moved = None
+        while length > 1e-4:
+            moved = _corrected(residual, current + length * tangent, tangent)
+            if moved is not None and np.linalg.norm(moved[0] - current) < 2.5 * length:
+                break
+            moved, length = None, length / 2
+        if moved is None:
+            return
+        point, effort = moved
+        if (point[3] - goal) * (current[3] - goal) <= 0:
+            share = (goal - current[3]) / (point[3] - current[3])
+            yield BranchPoint((current + share * (point - current))[:3], goal)
+            return
+        previous, current = current, point
+        yield BranchPoint(current[:3], float(current[3]))
+        length = min(length * (1.6 if effort <= 4 else 1.0 if effort <= 8 else 0.6), longest)
+
+
+def _tangent(residual: Any, point: Array, direction: Array) -> Array:
+    jacobian = _full_jacobian(residual, point, residual(point))
+    tangent = np.linalg.svd(jacobian)[2][-1]
+    return np.asarray(tangent * np.sign(tangent @ direction) if tangent @ direction else tangent)
+
+
+def _full_jacobian(residual: Any, point: Array, at: Array) -> Array:
+    step = 1e-5
+    return np.stack([(residual(point + step * axis) - at) / step for axis in np.eye(4)], axis=1)
+
+
+def _corrected(residual: Any, guess: Array, tangent: Array) -> tuple[Array, int] | None:
+    """Back onto the branch, orthogonally to the tangent; None if Newton's method does not get there."""
+    point, at = guess, residual(guess)
+    if not np.isfinite(at).all():
+        return None
+    matrix = np.vstack([_full_jacobian(residual, point, at), tangent])
+    for effort in range(1, 16):
+        if not np.isfinite(matrix).all():
+            return None
+        move = -np.linalg.solve(matrix, np.append(at, 0.0))
+        if np.abs(move).max() > 2.0:
+            return None
+        point = point + move
+        new = residual(point)
+        if not np.isfinite(new).all() or np.linalg.norm(new) > 2 * np.linalg.norm(at):
+            return None
+        if np.abs(new).max() < (COARSE_STOP if effort < 6 else COARSE_ENOUGH):
+            return point, effort
+        change = np.append(new - at, 0.0)
+        matrix = matrix + np.outer(change - matrix @ move, move) / (move @ move)
+        at = new
+    return None
+
+
+# -- the last digits ------------------------------------------------------------------------------------------------
+
+
+def _finish(problem: Problem, coarse: Found) -> LearnedAttention:
+    """Refine the rule until its two parities agree, and gather the result."""
+    channel = problem.setting.channel
+    found, error = coarse, np.inf
+    for level in range(1, channel.levels):
+        if not np.isfinite(found.logs).all() or coarse.size == np.inf:
+            break
+        rule = Quadrature(level, (0, 1))
+        found = _newton(problem, found.logs, rule, RESIDUAL / 10, steps=FINE_STEPS, jacobian=found.jacobian)
+        error = _quadrature_error(problem, found, rule)
+        if error <= channel.tolerance or found.size > RESIDUAL:
+            break
+    return _gather(problem, found, Quadrature(min(level, channel.levels - 1), (0, 1)), error)
+
+
+def _quadrature_error(problem: Problem, found: Found, rule: Quadrature) -> float:
+    """Half the relative difference of m and q between the solutions of the two rules, to first order."""
+    if found.size > 1e-3:
+        return np.inf
+    even, odd, _ = problem.residuals(found.logs, rule)
+    jacobian = found.jacobian if found.jacobian is not None else _jacobian(problem, found.logs, found.residual, COARSE)
+    shift = np.linalg.solve(jacobian, even - odd) / 2
+    if not np.abs(shift).max() < 1:
+        return np.inf
+    here, there = problem.overlaps(found.logs), problem.overlaps(found.logs + shift)
+    return max(abs(there.m / here.m - 1), abs(there.q / here.q - 1))
+
+
+def _gather(problem: Problem, found: Found, rule: Quadrature, error: float) -> LearnedAttention:
+    setting = problem.setting
+    overlaps = problem.overlaps(found.logs)
+    means = problem.means(overlaps, rule)
+    merged = means[0].merged(means[1])
+    gain, power, curvature = field_of(found.logs)
+    values = {
+        chapter.alpha: problem.alpha,
+        chapter.signal_gain: gain,
+        chapter.noise_power: power,
+        chapter.curvature: curvature,
+        chapter.level: setting.level(problem.lam),
+        chapter.mean_loss: merged.loss,
+        chapter.trace: overlaps.trace,
+        chapter.q: overlaps.q,
+        chapter.slope_square: merged.slope_square,
+    }
+    variance, threshold, scale = _normalised(setting, values)
+    values[chapter.pair_slopes] = _pairs(setting, variance, threshold, overlaps.rank)
+    replicon = evaluate("replicon_law" if setting.penalty == "nuclear" else "frobenius_replicon", values)
+    smooth, stein = (
+        merged.smooth_divergence,
+        merged.force / overlaps.spread if overlaps.spread > 0 else merged.smooth_divergence,
+    )
+    jumps = abs(smooth / stein - 1)
+    noisy, clean = _test_errors(problem, overlaps, rule)
+    rank = overlaps.rank if setting.penalty == "nuclear" else 1 - float(setting.target.noisy(variance).cdf(0.0))
+    admissible = overlaps.response > 0 and overlaps.excess >= -1e-12 and merged.unfinished == 0
+    converged = bool(found.size <= RESIDUAL and error <= setting.channel.tolerance and admissible)
+    if setting.penalty == "nuclear" and rank > setting.kappa and converged:
+        warnings.warn(
+            f"kappa = {setting.kappa:.6g} is below the rank {rank:.6g} of the solution: the factor's "
+            "width binds and this theory does not hold (take kappa at least the rank, or a larger lam)",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+    return LearnedAttention(
+        alpha=problem.alpha,
+        lam=problem.lam,
+        m=overlaps.m,
+        q=overlaps.q,
+        V=overlaps.response,
+        train_loss=merged.loss,
+        test_error=noisy,
+        test_error_clean=clean,
+        excess=overlaps.excess,
+        rank=rank,
+        objective=evaluate("objective_law" if setting.penalty == "nuclear" else "frobenius_objective", values),
+        residual=found.size,
+        quadrature_error=error,
+        converged=converged,
+        stable=bool(replicon < 1 and jumps < JUMPS),
+        replicon=replicon,
+        jumps=jumps,
+        variance=variance,
+        threshold=threshold,
+        scale=scale,
+        setting=setting,
+        logs=found.logs,
+        note="" if converged else _advice(problem, found, error, merged.unfinished, jumps),
+    )
+
+
+def _normalised(setting: Setting, values: dict[Any, float]) -> tuple[float, float, float]:
+    variance = evaluate("variance_law", values)
+    if setting.penalty == "frobenius":
+        return variance, 0.0, evaluate("frobenius_scale", values)
+    return variance, evaluate("threshold_law", values), evaluate("scale_law", values)
+
+
+def _pairs(setting: Setting, variance: float, threshold: float, rank: float) -> float:
+    return 1.0 if setting.penalty == "frobenius" else pair_slopes(setting.target, variance, threshold, rank)
+
+
+def _test_errors(problem: Problem, overlaps: Overlaps, rule: Quadrature) -> tuple[float, float]:
+    """Loss of fresh sequences against noisy and against clean labels."""
+    setting, square = problem.setting, problem.setting.target.square
+    quiet = {chapter.excess: overlaps.excess, chapter.target_square: square, chapter.noise: 0.0}
+    spread = _spread({**quiet, chapter.noise: 0.0}, overlaps.excess, square - overlaps.m)
+    laws = (problem.scores(overlaps), Scores(overlaps.m, spread, overlaps.response, square))
+    noisy, clean = (np.mean([setting.channel.error(rule.level, parity, law) for parity in (0, 1)]) for law in laws)
+    return float(noisy), float(clean)
+
+
+def _advice(problem: Problem, found: Found, error: float, unfinished: int, jumps: float) -> str:
+    if found.size > RESIDUAL:
+        way = "start from a solution nearby (start=) or follow a sweep"
+        if jumps > JUMPS:
+            way = "proximal points jump here, and the replica-symmetric solution is not stable: use a larger lam"
+        elif problem.lam == 0:
+            way = "at lam = 0 there may be many minima (interpolation): use a small lam > 0"
+        return f"the residual is {found.size:.2g} instead of {RESIDUAL:.0e}: {way}"
+    if unfinished:
+        return f"{unfinished} proximal points did not converge: use a smaller beta"
+    if error > problem.setting.channel.tolerance:
+        return (
+            f"the two quadratures differ by {error:.2g} in m or q instead of {problem.setting.channel.tolerance:.0e}: "
+            "the softmax is too sharp for them (smaller beta, beta_target or target)"
+        )
+    return "the point is not admissible (V ≤ 0 or a negative squared distance)"
+
+
+def _empty(problem: Problem) -> LearnedAttention:
+    """The solution in which nothing is learned, S = 0."""
+    setting = problem.setting
+    square = setting.target.square
+    overlaps = Overlaps(0.0, 0.0, 0.0, 0.0, square, 0.0, 0.0)
+    noisy, clean = _test_errors(problem, overlaps, Quadrature(1, (0, 1)))
+    return LearnedAttention(
+        alpha=problem.alpha,
+        lam=problem.lam,
+        m=0.0,
+        q=0.0,
+        V=0.0,
+        train_loss=noisy,
+        test_error=noisy,
+        test_error_clean=clean,
+        excess=square,
+        rank=0.0,
+        objective=problem.alpha * noisy,
+        residual=0.0,
+        quadrature_error=0.0,
+        converged=True,
+        stable=True,
+        replicon=0.0,
+        jumps=0.0,
+        variance=0.0,
+        threshold=0.0,
+        scale=0.0,
+        setting=setting,
+        logs=np.full(3, np.nan),
+        note="nothing is learned: the penalty exceeds what the data pull",
+    )
+
+
+# -- sweeps ---------------------------------------------------------------------------------------------------------
+
+
+def sweep(
+    parameter: str,
+    values: ArrayLike,
+    *,
+    alpha: float | None = None,
+    lam: float | None = None,
+    kappa0: float | None = None,
+    target: Any = None,
+    noise: float = 0.0,
+    tokens: int = 2,
+    kappa: float = 1.0,
+    beta: float = 1.0,
+    beta_target: float = 1.0,
+    penalty: str = "nuclear",
+    task: str = "label",
+) -> tuple[LearnedAttention, ...]:
+    """Solutions at many values of `parameter` ("alpha" or "lam"), each started from its neighbour.
+
+    `values` may be in any order; results come in the same order. The other of `alpha` and `lam` must be given; the
+    remaining arguments are those of `solve`. Where the warm start fails, the branch is followed by arclength (through
+    folds) and then sought from scratch. Raises ValueError for bad input.
+    """
+    if parameter not in ("alpha", "lam"):
+        raise ValueError(f"parameter must be 'alpha' or 'lam', got {parameter!r}")
+    runs, fixed = (chapter.alpha, chapter.lam) if parameter == "alpha" else (chapter.lam, chapter.alpha)
+    other = lam if parameter == "alpha" else alpha
+    if other is None or (alpha if parameter == "alpha" else lam) is not None:
+        raise ValueError(f"give {fixed.name} and not {runs.name} when the sweep runs over {runs.name}")
+    grid = np.atleast_1d(check(runs, values)).ravel()
+    constant = scalar(fixed, other)
+    setting = _setting(kappa0, target, noise, tokens, kappa, beta, beta_target, penalty, task)
+    found: dict[int, LearnedAttention] = {}
+    last: LearnedAttention | None = None
+    for index in np.argsort(-grid):  # large α and large λ are the easy ends
+        pair = (float(grid[index]), constant) if parameter == "alpha" else (constant, float(grid[index]))
+        last = found[int(index)] = _next(setting, parameter, pair, last)
+    return tuple(found[index] for index in range(grid.size))
+
+
+def _next(
+    setting: Setting, parameter: str, pair: tuple[float, float], last: LearnedAttention | None
+) -> LearnedAttention:
+    """The solution at (α, λ), from its neighbour if there is one."""
+    if last is None or not (last.converged and np.isfinite(last.logs).all()):
+        return _solve(setting, *pair)
+    problem = Problem(setting, *pair)
+    setting.channel.forget()
+    if pair[1] > 0 and nothing_learned(problem):
+        return _empty(problem)
+    found = _newton(problem, last.logs, COARSE, COARSE_STOP, steps=15)
+    if found.size > COARSE_ENOUGH and min(pair[1], last.lam) > 0:
+        stop = pair[0] if parameter == "alpha" else pair[1]
+        for point in trace(setting, parameter, last.alpha, last.lam, last.logs, stop):
+            found = Found(point.logs, np.full(3, np.nan), None)
+        found = _newton(problem, found.logs, COARSE, COARSE_STOP)
+    return _finish(problem, found) if found.size <= COARSE_ENOUGH else _solve(setting, *pair)
+
+
+# -- thresholds -----------------------------------------------------------------------------------------------------
+
+
+def interpolation_threshold(kappa0: float, noise: float, tokens: int = 2) -> float:
+    """The α below which noisy labels are fitted exactly as λ → 0⁺ (laws `interpolation-load`, `interpolation-noise`).
+
+    `kappa0` > 0: width of a Gaussian target; `noise` ≥ 0. Raises ValueError for bad input.
+    """
+    target, delta = target_of(kappa0, None), scalar(chapter.noise, noise)
+    scores = scalar(chapter.tokens, tokens)
+    if delta == 0:
+        share = min(float(kappa0), 1.0)
+        return _samples(float(_load("interpolation_quiet")(share)), scores)
+    square = evaluate("label_square_law", {chapter.target_square: target.square, chapter.noise: delta})
+
+    def gap(log_variance: float) -> float:
+        return _above_zero("interpolation_noise", target, float(np.exp(log_variance))) - square
+
+    low, high = -30.0, 0.0
+    while gap(high) < 0:
+        high += 2.0
+    found = brentq(gap, low, high, xtol=1e-13)
+    return _samples(_above_zero("interpolation_load", target, float(np.exp(found))), scores)
+
+
+def recovery_threshold(kappa0: float, tokens: int = 2, penalty: str = "nuclear") -> float:
+    """The α above which a target without label noise is recovered as λ → 0⁺ (laws `recovery-…`).
+
+    `kappa0` > 0: rank of the target over d (from 1 on it is full). `penalty`: "nuclear", "frobenius", or "bayes" (the
+    Bayes-optimal estimate). Raises ValueError for bad input.
+    """
+    share = min(scalar(chapter.kappa0, kappa0), 1.0)
+    scores = scalar(chapter.tokens, tokens)
+    if penalty not in (*PENALTIES, "bayes"):
+        raise ValueError(f"penalty must be one of {', '.join((*PENALTIES, 'bayes'))}, got {penalty!r}")
+    if penalty == "frobenius" or (share == 1.0 and penalty == "nuclear"):
+        return _samples(float(_load("recovery_frobenius")(share)), scores)
+    if penalty == "bayes":
+        return _samples(float(_load("recovery_bayes")(share)), scores)
+    side = function(learning.recovery_cut.right, (learning.cut, learning.rank_share))
+    cut = brentq(lambda c: float(side(c, share)), 1e-12, 2 - 1e-13, xtol=1e-15)
+    load = function(learning.recovery_load.right, (learning.cut, learning.rank_share))
+    return _samples(float(load(cut, share)), scores)
+
+
+@lru_cache
+def _load(name: str) -> Any:
+    """A law for the load that depends on the rank at most."""
+    return function(getattr(learning, name).right, (learning.rank_share,))
+
+
+def _samples(load: float, tokens: float) -> float:
+    return float(function(learning.samples_law.right, (learning.load, chapter.tokens))(load, tokens))
+
+
+def _above_zero(name: str, target: Target, variance: float) -> float:
+    """A spectral integral over the positive part of the noisy target."""
+    node = getattr(learning, name).right
+    nodes = target.nodes(variance, 0.0)
+    values = _integrand(node)(nodes.x, nodes.hilbert, variance, 0.0, 0.0)
+    return float(np.sum(np.where(nodes.above, nodes.weight * values, 0.0)))
+
+
+# -- what laws and claims read ---------------------------------------------------------------------------------------
+
+
+def iterates(
+    alpha: float, lam: float, setting: Setting, count: int, start: float = 1.0, level: int = 1
+) -> tuple[Overlaps, ...]:
+    """State evolution of message passing from S = 0 with response `start`: the matrix after 1, …, `count` steps."""
+    problem = Problem(setting, alpha, lam)
+    setting.channel.forget()
+    square = setting.target.square
+    overlaps = Overlaps(0.0, 0.0, start, 0.0, square, 0.0, 0.0)
+    found = []
+    for _ in range(count):
+        means = problem.means(overlaps, Quadrature(level, (0, 1)), search=True)
+        field = conjugates(setting, alpha, overlaps, means[0].merged(means[1]))
+        overlaps = learned(setting, lam, *field)
+        found.append(overlaps)
+    return tuple(found)
+
+
+def solution_component(names: tuple[str, str], *values: Any) -> Any:
+    """Numbers of a solution for the node `Solution`: a component, an iterate, or the spectrum's cdf at a point.
+
+    `names`: component and penalty; `values` (which broadcast): the node's parameters, then the iterate (−1: the fixed
+    point; for the component "cdf" the point). Raises NotSolvedError if a fixed point was not found.
+    """
+    return np.vectorize(lambda *one: _one_component(names, one), otypes=[float])(*values)
+
+
+def _one_component(names: tuple[str, str], values: tuple[float, ...]) -> float:
+    component, penalty = names
+    *parameters, last = (float(value) for value in values)
+    if component == "cdf":
+        return float(_solution(penalty, tuple(parameters)).spectrum().cdf(last))
+    if last < 0:
+        return float(getattr(_solution(penalty, tuple(parameters)), component))
+    return float(getattr(_path(penalty, tuple(parameters), LONGEST_PATH)[int(last) - 1], ITERATED[component]))
+
+
+ITERATED = {"m": "m", "q": "q", "V": "response", "scale": "scale"}
+LONGEST_PATH = 8  # iterates that are kept
+
+
+def _setting_of(penalty: str, parameters: tuple[float, ...]) -> tuple[float, float, Setting]:
+    alpha, lam, kappa0, noise, kappa, beta, beta_target, tokens, diagonal = parameters
+    setting = _setting(kappa0, None, noise, tokens, kappa, beta, beta_target, penalty)
+    return alpha, lam, replace(setting, diagonal=diagonal)
+
+
+@lru_cache(maxsize=256)
+def _solution(penalty: str, parameters: tuple[float, ...]) -> LearnedAttention:
+    alpha, lam, setting = _setting_of(penalty, parameters)
+    solution = _solve(setting, alpha, lam)
+    if not solution.converged:
+        raise NotSolvedError(f"no solution at alpha = {alpha}, lam = {lam}: {solution.note}")
+    return solution
+
+
+@lru_cache(maxsize=256)
+def _path(penalty: str, parameters: tuple[float, ...], count: int) -> tuple[Overlaps, ...]:
+    alpha, lam, setting = _setting_of(penalty, parameters)
+    return iterates(alpha, lam, setting, count)

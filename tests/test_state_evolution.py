@@ -1,0 +1,492 @@
+"""The solver of the mean-field equations: its laws, reference values, other routes to the same number, bad input.
+
+Reference values come from an independent solution of the same equations, to the digits given.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.optimize
+import sympy as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from derivations import state_evolution as chapter
+from derivations.core import Law
+from numerics.attention_channel import ManyTokenChannel, Scores, TwoTokenChannel, _Proximal, lattice, symmetric_basis
+from numerics.compile import function
+from numerics.state_evolution import (
+    LearnedAttention,
+    NotSolvedError,
+    Overlaps,
+    Problem,
+    Quadrature,
+    conjugates,
+    evaluate,
+    interpolation_threshold,
+    iterates,
+    recovery_threshold,
+    solution_component,
+    solve,
+    sweep,
+)
+from tests.bad_values import no_real_number
+
+REFERENCE = {  # α: m, q, V, training loss, test error, rank
+    0.5: (1.38094, 1.46236, 2.30340, 0.0316629, 0.135990, 0.644301),
+    4.0: (1.32874, 1.19448, 0.154686, 0.0679469, 0.080391, 0.718395),
+}
+
+
+@pytest.fixture(scope="module")
+def solutions() -> dict[float, LearnedAttention]:
+    return {alpha: solve(alpha, 0.01, 0.5, noise=0.5) for alpha in REFERENCE}
+
+
+# -- reference values ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", REFERENCE)
+def test_reference_rows(solutions: dict[float, LearnedAttention], alpha: float) -> None:
+    found = solutions[alpha]
+    values = (found.m, found.q, found.V, found.train_loss, found.test_error, found.rank)
+    np.testing.assert_allclose(values, REFERENCE[alpha], rtol=1e-5)
+    assert found.converged
+    assert found.stable
+    assert found.residual <= 1e-8
+    assert found.quadrature_error <= 1e-5
+
+
+def test_stability_of_the_reference_rows(solutions: dict[float, LearnedAttention]) -> None:
+    assert solutions[0.5].replicon == pytest.approx(0.47, abs=0.01)
+    assert solutions[4.0].replicon == pytest.approx(0.08, abs=0.005)
+
+
+def test_the_width_of_the_factor_scales_the_penalty() -> None:
+    found = solve(0.5, 0.01, 0.5, noise=0.5, kappa=2.0)
+    assert (found.m, found.q) == pytest.approx((1.3253, 1.3400), abs=5e-5)
+    same = solve(0.5, 0.01 * np.sqrt(2), 0.5, noise=0.5)
+    assert (found.m, found.q) == pytest.approx((same.m, same.q), rel=1e-7)
+
+
+def test_both_tasks_share_the_limit(solutions: dict[float, LearnedAttention]) -> None:
+    assert solve(4.0, 0.01, 0.5, noise=0.5, task="sequence").m == solutions[4.0].m
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "digits"),
+    [
+        (interpolation_threshold(0.5, 0.5), 0.306964 / 2, 6),
+        (interpolation_threshold(0.5, 0.5, tokens=3), 0.306964 / 5, 6),
+        (interpolation_threshold(0.5, 0.0), 0.4375 / 2, 12),
+        (interpolation_threshold(2.0, 0.0), 0.25, 12),
+        (recovery_threshold(0.5), 0.42217 / 2, 5),
+        (recovery_threshold(0.5, tokens=3), 0.42217 / 5, 5),
+        (recovery_threshold(0.5, penalty="frobenius"), 0.25, 12),
+        (recovery_threshold(0.5, penalty="bayes"), 0.375 / 2, 12),
+        (recovery_threshold(2.0), 0.25, 12),
+    ],
+)
+def test_thresholds(found: float, expected: float, digits: int) -> None:
+    assert found == pytest.approx(expected, abs=1.01 * 10**-digits)
+
+
+def test_interpolation_is_continuous_at_no_noise() -> None:
+    assert interpolation_threshold(0.5, 1e-9) == pytest.approx(interpolation_threshold(0.5, 0.0), rel=1e-3)
+
+
+def test_low_rank_needs_the_fewest_samples_with_factors() -> None:
+    ranks = (0.05, 0.2, 0.5, 0.9)
+    nuclear = [recovery_threshold(rank) for rank in ranks]
+    bayes = [recovery_threshold(rank, penalty="bayes") for rank in ranks]
+    assert all(best < found < 0.25 for best, found in zip(bayes, nuclear, strict=True))
+    assert nuclear == sorted(nuclear)
+
+
+def test_recovery_sets_in_at_its_threshold() -> None:
+    edge = recovery_threshold(0.5)
+    before, after = (solve(edge * factor, 1e-6, 0.5) for factor in (0.9, 1.1))
+    assert before.converged
+    assert after.converged
+    assert before.test_error_clean > 5e-3
+    assert after.test_error_clean < 1e-5
+
+
+def test_training_loss_vanishes_below_the_interpolation_threshold() -> None:
+    fitted = solve(0.1, 1e-6, 0.5, noise=0.5)
+    assert fitted.converged
+    assert fitted.train_loss < 1e-6
+    assert fitted.V * fitted.lam > 0.1  # the response grows like 1/λ
+
+
+# -- the equations themselves ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", REFERENCE)
+def test_every_law_holds_at_the_solution(solutions: dict[float, LearnedAttention], alpha: float) -> None:
+    """One undamped iteration of the six laws, on a finer rule than the solver's, returns the point."""
+    found = solutions[alpha]
+    problem = Problem(found.setting, alpha, found.lam)
+    change = problem.residual(found.logs, Quadrature(2, (0, 1)), search=True)
+    assert np.abs(change).max() < 2e-5
+
+
+def test_the_solution_is_stationary_for_the_free_energy(solutions: dict[float, LearnedAttention]) -> None:
+    """The free energy equals the whole loss, and does not move to first order in any of the six numbers."""
+    found = solutions[4.0]
+    setting, rule = found.setting, Quadrature(1, (0, 1))
+    problem = Problem(setting, found.alpha, found.lam)
+    overlaps = problem.overlaps(found.logs)
+    field = conjugates(setting, found.alpha, overlaps, _merged(problem, overlaps, rule))
+    point = np.array([overlaps.m, overlaps.q, overlaps.response, *field])
+
+    def energy(numbers: Any) -> float:
+        m, q, response, gain, power, curvature = numbers
+        spread = np.sqrt(q - m**2 / setting.label_square)
+        means = _merged(problem, dataclasses.replace(overlaps, m=m, q=q, response=response, spread=spread), rule)
+        values = {chapter.signal_gain: gain, chapter.noise_power: power, chapter.level: setting.level(found.lam)}
+        variance, threshold = (evaluate(name, values) for name in ("variance_law", "threshold_law"))
+        nodes = setting.target.nodes(variance, threshold)
+        norm = float((nodes.weight * (nodes.x - threshold) ** 2)[nodes.above].sum())
+        values |= {
+            chapter.alpha: found.alpha,
+            chapter.curvature: curvature,
+            chapter.mean_envelope: means.loss + means.cost,
+            chapter.learned_norm: norm,
+            chapter.m: m,
+            chapter.q: q,
+            chapter.response: response,
+        }
+        return evaluate("free_energy", values)
+
+    assert energy(point) == pytest.approx(found.objective, rel=1e-8)
+    for index in range(6):
+        step = np.zeros(6)
+        step[index] = 1e-4 * point[index]
+        slope = (energy(point + step) - energy(point - step)) / 2e-4
+        assert abs(slope) < 1e-6 * abs(found.objective)
+
+
+def _merged(problem: Problem, overlaps: Overlaps, rule: Quadrature) -> Any:
+    even, odd = problem.means(overlaps, rule, search=True)
+    return even.merged(odd)
+
+
+def test_message_passing_tends_to_the_solution() -> None:
+    found = solve(4.0, 0.2, 0.5, noise=0.5)
+    last = iterates(4.0, 0.2, found.setting, 40)[-1]
+    assert (last.m, last.q, last.response) == pytest.approx((found.m, found.q, found.V), rel=1e-4)
+
+
+def test_slope_of_the_objective_in_the_penalty(solutions: dict[float, LearnedAttention]) -> None:
+    """Envelope theorem: dΦ/dλ is √κ times the trace of the learned matrix."""
+    found, step = solutions[4.0], 1e-4
+    above, below = (solve(4.0, 0.01 + side * step, 0.5, noise=0.5, start=found) for side in (1, -1))
+    assert (above.objective - below.objective) / (2 * step) == pytest.approx(found.spectrum().mean(), rel=1e-5)
+
+
+def test_frobenius_against_its_closed_spectral_side() -> None:
+    found = solve(4.0, 0.05, 0.5, noise=0.5, penalty="frobenius")
+    assert found.converged
+    spectrum = found.spectrum()
+    assert spectrum.moment(2) == pytest.approx(found.q, rel=1e-9)
+    assert spectrum.mean() == pytest.approx(found.scale * np.sqrt(0.5), rel=1e-9)
+    assert found.test_error_clean > solve(4.0, 0.01, 0.5, noise=0.5).test_error_clean
+
+
+# -- kernels against the symbolic expressions ------------------------------------------------------------------
+
+
+def test_proximal_kernel_against_the_law() -> None:
+    """Loss, slopes and curvatures of the kernel are derivatives of the law's expression."""
+    loss = chapter.two_token_loss.right
+    (u1, u2), (y1, y2) = chapter.learned_differences, chapter.labels
+    arguments = (u1, u2, y1, y2, chapter.beta)
+    slopes = [function(sp.diff(loss, u), arguments) for u in (u1, u2)]
+    bends = [function(sp.diff(loss, u, 2), arguments) for u in (u1, u2)]
+    generator = np.random.default_rng(3)
+    field, ideal = 3 * generator.standard_normal((2, 2, 400))
+    beta, response = 1.3, 2.5
+    label = 1 / (1 + np.exp(-beta * ideal))
+    problem = _Proximal(label, field, response, beta, *_axes())
+    value, slope, bend = problem.loss(field)
+    np.testing.assert_allclose(value, function(loss, arguments)(*field, *label, beta), rtol=1e-12)
+    for row in (0, 1):
+        np.testing.assert_allclose(slope[row], slopes[row](*field, *label, beta), rtol=1e-9, atol=1e-14)
+        np.testing.assert_allclose(bend[row], bends[row](*field, *label, beta), rtol=1e-9, atol=1e-14)
+    found = problem.search(ideal, None)
+    covariance = np.array([[3.0, 1.0], [1.0, 3.0]])  # law score-covariance, for the differences of two tokens
+    cost = np.einsum("in,ij,jn->n", found.best - field, np.linalg.inv(covariance), found.best - field) / (2 * response)
+    np.testing.assert_allclose(problem.cost(found.best), cost, rtol=1e-10, atol=1e-14)
+    assert found.unfinished == 0
+
+
+def _axes() -> tuple[float, float]:
+    plus, minus = (float(axis) for axis in chapter.score_axes())
+    return plus, minus
+
+
+def test_proximal_points_are_global_minima() -> None:
+    """Against a dense scan with local refinement, at a response where several minima are common."""
+    generator = np.random.default_rng(8)
+    field, ideal = 4 * generator.standard_normal((2, 2, 60))
+    label = 1 / (1 + np.exp(-ideal))
+    problem = _Proximal(label, field, 12.0, 1.0, *_axes())
+    found = problem.value(problem.search(ideal, None).best)
+    grid = np.linspace(-25, 25, 161)
+    first, second = (axis.ravel() for axis in np.meshgrid(grid, grid))
+    for index in range(field.shape[1]):
+        one = problem.rows(np.full(first.size, index))
+        start = np.argmin(one.value(np.stack([first, second])))
+        single = problem.rows(np.array([index]))
+        best = scipy.optimize.minimize(lambda u, s=single: float(s.value(u[:, None])[0]), [first[start], second[start]])
+        assert found[index] <= best.fun + 1e-9
+
+
+def test_both_channels_agree_for_two_tokens() -> None:
+    scores = Scores(1.3287, 0.43, 0.1547, 1.75)
+    exact = TwoTokenChannel(1.0, 1.0).means(1, 0, scores)
+    sampled = ManyTokenChannel(2, 1.0, 1.0).means(1, 0, scores)
+    for name in ("pull", "force", "power", "slope_square", "smooth_divergence", "loss", "cost"):
+        assert getattr(sampled, name) == pytest.approx(getattr(exact, name), rel=5e-3)
+
+
+def test_quadratures_agree_and_integrate_moments() -> None:
+    for parity in (0, 1):
+        points, weight = lattice(0.4, parity)
+        assert weight.sum() == pytest.approx(1, abs=1e-7)
+        squares = (weight * (points**2).sum(axis=0)).sum()
+        assert squares == pytest.approx(4, abs=3e-6)
+    scores = Scores(1.38094, 0.61, 2.3034, 1.75)
+    even, odd = (TwoTokenChannel(1.0, 1.0).means(1, parity, scores) for parity in (0, 1))
+    assert even.power == pytest.approx(odd.power, rel=2e-5)
+    assert even.loss == pytest.approx(odd.loss, rel=2e-5)
+
+
+def test_many_token_kernel_derivatives() -> None:
+    channel = ManyTokenChannel(4, 1.2, 0.8)
+    generator = np.random.default_rng(2)
+    point, target = generator.standard_normal((2, 3, channel.outputs))
+    label = channel._softmax(target, 0.8)
+    _, gradient, hessian = channel._loss(point, label, True)
+    step = 1e-5
+    for axis in range(channel.outputs):
+        move = np.zeros(channel.outputs)
+        move[axis] = step
+        up, down = channel._loss(point + move, label, True), channel._loss(point - move, label, True)
+        np.testing.assert_allclose((up[0] - down[0]) / (2 * step), gradient[:, axis], atol=1e-8)
+        np.testing.assert_allclose((up[1] - down[1]) / (2 * step), hessian[:, axis], atol=1e-8)
+
+
+@pytest.mark.parametrize("tokens", [2, 3, 4])
+def test_basis_carries_the_covariance_of_scores(tokens: int) -> None:
+    """Differences of scores have the covariance of the law, whatever the part that the softmax does not see."""
+    basis = symmetric_basis(tokens)
+    assert len(basis) == chapter.outputs_law.right.subs(chapter.tokens, tokens)
+    law = chapter.score_covariance_law.right.subs(chapter.square, 1)
+    names = sorted(law.free_symbols, key=lambda symbol: symbol.name)
+
+    def covariance(*indices: int) -> float:
+        return float(law.subs(dict(zip(names, indices, strict=True)), simultaneous=True))
+
+    table = {index: covariance(*index) for index in itertools.product(range(tokens), repeat=4)}
+    entries = list(itertools.combinations_with_replacement(range(tokens), 2))
+    for (i, j), (k, last) in itertools.product(entries, repeat=2):
+        found = 2 * np.sum((basis[:, i, j] - basis[:, 0, 0]) * (basis[:, k, last] - basis[:, 0, 0]))
+        exact = sum(
+            a * b * table[*first, *second]
+            for a, first in ((1, (i, j)), (-1, (0, 0)))
+            for b, second in ((1, (k, last)), (-1, (0, 0)))
+        )
+        assert found == pytest.approx(exact, abs=1e-12)
+
+
+# -- the whole range -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("alpha", "lam", "noise"),
+    [(0.01, 1e-4, 0.5), (0.02, 0.1, 0.0), (0.1, 1e-8, 0.5), (0.5, 1e-8, 0.0), (100.0, 1e-3, 0.5), (100.0, 5.0, 0.0)],
+)
+def test_far_corners(alpha: float, lam: float, noise: float) -> None:
+    found = solve(alpha, lam, 0.5, noise=noise)
+    assert found.converged, found.note
+    assert found.V >= 0
+    assert found.excess >= 0
+    assert 0 <= found.rank <= 1
+
+
+def test_nothing_is_learned_under_a_strong_penalty() -> None:
+    found = solve(0.5, 10.0, 0.5, noise=0.5)
+    assert found.converged
+    assert (found.m, found.q, found.rank) == (0, 0, 0)
+    assert found.train_loss == found.test_error
+    assert found.spectrum().atom == 1
+    assert found.singular_values_of_weights().atom == 1
+
+
+def test_no_wrong_convergence_where_points_jump() -> None:
+    """Above the interpolation threshold with noise and a weak penalty the replica-symmetric solution is not stable."""
+    found = solve(0.25, 1e-3, 0.5, noise=0.5)
+    assert found.converged == (found.residual <= 1e-8 and found.quadrature_error <= 1e-5)
+    assert not found.stable
+    assert found.converged or found.note
+
+
+def test_bad_start_never_ends_as_a_false_solution(solutions: dict[float, LearnedAttention]) -> None:
+    """Case 13: a start from a failed solve, or from far away, does not end at a negative squared distance."""
+    good = solutions[4.0]
+    for logs in (np.array([9.0, -9.0, 3.0]), np.full(3, np.nan), -good.logs):
+        found = solve(4.0, 0.01, 0.5, noise=0.5, start=dataclasses.replace(good, logs=logs))
+        assert not found.converged or found.m == pytest.approx(good.m, rel=1e-6)
+        assert not found.converged or found.excess >= 0
+
+
+def test_the_undamped_residual_decides(solutions: dict[float, LearnedAttention]) -> None:
+    """Case 12: a point off by 1e-5 has a residual far from the stopping rule, however small a damped step is."""
+    found = solutions[4.0]
+    residual = Problem(found.setting, 4.0, 0.01).residual(found.logs + 1e-5, Quadrature(1, (0, 1)), search=True)
+    assert np.abs(residual).max() > 1e-7
+
+
+def test_sweep_agrees_with_single_solutions() -> None:
+    grid = [4.0, 0.5, 1.0]
+    found = sweep("alpha", grid, lam=0.05, kappa0=0.5, noise=0.5)
+    assert [one.alpha for one in found] == grid
+    for one in found:
+        assert one.converged
+        alone = solve(one.alpha, 0.05, 0.5, noise=0.5)
+        assert (one.m, one.q) == pytest.approx((alone.m, alone.q), rel=1e-6)
+
+
+def test_sweep_over_the_penalty_through_recovery() -> None:
+    found = sweep("lam", np.geomspace(1e-6, 0.1, 6), alpha=0.3, kappa0=0.5)
+    errors = [one.test_error_clean for one in found]
+    assert all(one.converged for one in found)
+    assert errors == sorted(errors)
+
+
+def test_eigenvalues_as_target_tend_to_the_gaussian_one(solutions: dict[float, LearnedAttention]) -> None:
+    from numerics.spectral_learning import GaussianTarget
+
+    quantiles = GaussianTarget(0.5).noisy(1e-6).ppf((np.arange(400) + 0.5) / 400)
+    found = solve(4.0, 0.01, target=np.maximum(quantiles, 0), noise=0.5)
+    assert found.converged
+    assert (found.m, found.q) == pytest.approx((solutions[4.0].m, solutions[4.0].q), rel=5e-3)
+
+
+def test_three_tokens() -> None:
+    found = solve(1.0, 0.1, 0.5, noise=0.5, tokens=3)
+    assert found.converged, found.note
+    assert found.quadrature_error <= 1e-3
+    two = solve(2.5, 0.1, 0.5, noise=0.5)  # the same number of constraints
+    assert found.m == pytest.approx(two.m, rel=0.2)
+
+
+def test_components_for_claims() -> None:
+    parameters = (4.0, 0.01, 0.5, 0.5, 1.0, 1.0, 1.0, 2.0, 2.0)
+    assert solution_component(("m", "nuclear"), *parameters, -1.0) == pytest.approx(1.32874, rel=1e-5)
+    row = solution_component(("q", "nuclear"), *parameters, np.array([1.0, 2.0]))
+    assert row.shape == (2,)
+    assert solution_component(("cdf", "nuclear"), *parameters, 100.0) == pytest.approx(1.0)
+    with pytest.raises(NotSolvedError, match="no solution at alpha"):
+        solution_component(("m", "nuclear"), 0.2, 0.0, *parameters[2:], -1.0)
+
+
+def test_rival_covariance_changes_the_answer() -> None:
+    parameters = (4.0, 0.01, 0.5, 0.5, 1.0, 1.0, 1.0, 2.0)
+    right, wrong = (solution_component(("test_error", "nuclear"), *parameters, weight, -1.0) for weight in (2.0, 1.0))
+    assert wrong < 0.9 * right
+
+
+# -- bad input -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"alpha": 0.0}, "alpha must be > 0, got 0"),
+        ({"alpha": -1.0}, "alpha must be > 0, got -1"),
+        ({"lam": -0.1}, r"lam must be >= 0, got -0.1"),
+        ({"kappa0": 0.0}, "kappa0 must be > 0, got 0"),
+        ({"noise": -0.5}, "noise must be >= 0, got -0.5"),
+        ({"tokens": 1}, "tokens must be an integer >= 2, got 1"),
+        ({"tokens": 2.5}, "tokens must be an integer >= 2, got 2.5"),
+        ({"kappa": 0.0}, "kappa must be > 0"),
+        ({"beta": -1.0}, "beta must be > 0"),
+        ({"penalty": "lasso"}, "penalty must be one of nuclear, frobenius, got 'lasso'"),
+        ({"task": "regression"}, "task must be one of label, sequence, got 'regression'"),
+        ({"kappa0": None}, "give either kappa0"),
+        ({"target": [1.0, 2.0]}, "give either kappa0"),
+        ({"kappa0": None, "target": []}, "target must have at least one eigenvalue"),
+        ({"kappa0": None, "target": [0.0, 0.0]}, "target must not be 0"),
+        ({"kappa0": None, "target": [-1.0, 2.0]}, "target must be positive semidefinite"),
+        ({"kappa0": None, "target": [np.nan, 2.0]}, "target must be finite"),
+    ],
+)
+def test_bad_input(change: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"alpha": 0.5, "lam": 0.01, "kappa0": 0.5, "noise": 0.5} | change
+    with pytest.raises(ValueError, match=message):
+        solve(**arguments)
+
+
+@given(value=no_real_number, name=st.sampled_from(["alpha", "lam", "kappa0", "noise", "kappa", "beta", "beta_target"]))
+def test_no_number(value: Any, name: str) -> None:
+    if name == "kappa0" and value is None:
+        return
+    arguments: dict[str, Any] = {"alpha": 0.5, "lam": 0.01, "kappa0": 0.5, name: value}
+    with pytest.raises(ValueError, match=f"{name}|kappa0"):
+        solve(**arguments)
+
+
+def test_width_below_the_rank_warns() -> None:
+    with pytest.warns(RuntimeWarning, match=r"kappa = 0\.3 is below the rank 0\.7"):
+        solve(4.0, 0.01, 0.5, noise=0.5, kappa=0.3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solve(4.0, 0.01, 0.5, noise=0.5, kappa=0.9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"parameter": "beta", "values": [1.0], "lam": 0.1}, "parameter must be 'alpha' or 'lam'"),
+        ({"parameter": "alpha", "values": [1.0], "alpha": 1.0}, "give lam and not alpha"),
+        ({"parameter": "alpha", "values": [0.0], "lam": 0.1}, "alpha must be > 0"),
+    ],
+)
+def test_bad_sweeps(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        sweep(**arguments, kappa0=0.5)
+
+
+def test_bad_thresholds() -> None:
+    with pytest.raises(ValueError, match="kappa0 must be > 0"):
+        recovery_threshold(-1.0)
+    with pytest.raises(ValueError, match="penalty must be one of"):
+        recovery_threshold(0.5, penalty="none")
+    with pytest.raises(ValueError, match="noise must be >= 0"):
+        interpolation_threshold(0.5, -1.0)
+
+
+# -- one source ------------------------------------------------------------------------------------------------
+
+
+def test_the_solver_reads_the_laws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A law that is changed changes the number."""
+    from numerics import state_evolution as solver
+
+    law: Law = chapter.penalty_level
+    before = evaluate("penalty_level", {chapter.lam: 0.1, chapter.kappa: 4.0})
+    wrong = dataclasses.replace(law.steps[-1], equation=law.off_by(sp.Rational(1, 2)))
+    solver._right.cache_clear()
+    monkeypatch.setitem(law.__dict__, "steps", (*law.steps[:-1], wrong))
+    assert evaluate("penalty_level", {chapter.lam: 0.1, chapter.kappa: 4.0}) == pytest.approx(1.5 * before)
+    monkeypatch.undo()
+    solver._right.cache_clear()
