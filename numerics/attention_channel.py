@@ -22,7 +22,7 @@ RADIUS = 6.3  # the Gaussian weight beyond is 5e-8
 STEPS = (0.55, 0.4, 0.3, 0.22)  # lattice steps, coarse to fine: 10, 40, 120 and 420 thousand points a lattice
 SAMPLES = (11, 14, 16)  # binary logarithms of Sobol points, coarse to fine
 MAXIMUM_STEPS = 200
-LEAP = 3.5  # longest Newton step, in units of 1/β: the softmax changes over a few of them
+LEAP = 1.5  # longest Newton step, in units of 1/β: the softmax changes over a few of them
 STOP = 1e-8  # Newton step after which the error is its square
 
 
@@ -89,13 +89,21 @@ def _axes() -> Any:
     return [function(axis, (equations.diagonal,)) for axis in equations.score_axes(equations.diagonal)]
 
 
+LABELS, MISSES = 400, 100  # grid of `_deepest`
+
+
 @lru_cache
-def _deepest() -> tuple[Array, Array]:
-    """The most negative curvature that the loss of one row has for a label y, at β = 1, on a grid of labels."""
-    share, label = np.linspace(0, 1, 801), np.linspace(0, 1, 401)
+def _deepest() -> Array:
+    """The most negative curvature of a row's loss at β = 1, by label y and by the largest |y − p| that is allowed.
+
+    Row i is the label i/LABELS, column j allows misses up to (j + 1)/MISSES (one cell more, so that rounding is safe).
+    """
+    share = np.arange(LABELS + 1) / LABELS
     slope = share * (1 - share)
-    curvature = 4 * (slope**2 - (label[:, None] - share) * slope * (1 - 2 * share))
-    return label, curvature.min(axis=1)
+    miss = share[:, None] - share
+    curvature = 4 * (slope**2 - miss * slope * (1 - 2 * share))
+    allowed = (np.arange(MISSES + 1) + 1) / MISSES + 2 / LABELS
+    return np.stack([np.where(np.abs(miss) <= most, curvature, 0.0).min(axis=1) for most in allowed], axis=1)
 
 
 class TwoTokenChannel:
@@ -218,14 +226,12 @@ class _Proximal:
     def suspicious(self, value: Array) -> Array:
         """Points at which a minimum below `value` may exist elsewhere.
 
-        There the loss would be below `value` too, so no label is missed by more than √(value/2), and the loss bends by
-        at most 4β²·√(value/2)·max|p(1−p)(1−2p)| = 4β²·√(value/2)/(6√3). Where the cost bends more, the objective is
-        convex on that convex region. A second test uses the most negative curvature for the label.
+        There the loss would be below `value` too, so that no label is missed by more than √(value/2). Where the loss
+        bends less than the cost for all such misses, the objective is convex on that convex region.
         """
-        rows = np.flatnonzero(4 * self.beta**2 * np.sqrt(value / 2) / (6 * np.sqrt(3)) > 0.999 * self.softest)
-        label, deepest = _deepest()
-        bend = self.beta**2 * np.interp(self.label[:, rows], label, deepest).min(axis=0)
-        return np.asarray(rows[bend < -0.98 * self.softest])
+        column = np.minimum(np.sqrt(value / 2) * MISSES, MISSES).astype(int)
+        bend = _deepest()[np.rint(self.label * LABELS).astype(int), column].min(axis=0)
+        return np.flatnonzero(self.beta**2 * bend < -0.98 * self.softest)
 
     def search(self, ideal: Array, known: Array | None) -> _Start:
         """The global minimum from several starts: the field, the label, and row-wise mixtures of both."""
