@@ -22,6 +22,7 @@ COMMANDS = ("explain", "calibrate", "figures")
 _EPILOG = """commands:
   python -m verify explain CLAIM         the sentence, the numbers, the verdict and why
   python -m verify calibrate [NAME ...]  count false alarms and missed rivals over many seeds (--seeds N)
+  python -m verify data FILE             compare a matrix of your own with the law (see data --help)
   python -m verify figures [CHAPTER ...] the main figure of each chapter, as SVG and PNG, with its caption"""
 
 
@@ -30,6 +31,10 @@ def main(arguments: Sequence[str] | None = None, chapters: Sequence[Chapter] | N
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")  # before NumPy is imported: the processes share the cores among them
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments[:1] == ["data"]:  # a matrix of the user's own: options of its own, no claims
+        from verify.data import main as examine
+
+        return examine(arguments[1:])
     command = arguments.pop(0) if arguments and arguments[0] in COMMANDS else "judge"
     try:
         options = _parser(command).parse_args(arguments)
