@@ -125,6 +125,8 @@ hilbert = variable(
     "h", "Hilbert transform of the sum, the real part of G(x + i0)", typical=(Rational(-1, 2), Rational(1, 2))
 )
 density = variable("density", "density of the sum", notation=r"\rho")
+exponent = parameter("t", "exponent of a free power of a product", Interval(1, oo), (Rational(5, 4), 3))
+factor = variable("K", "w m/(1 + m) at the subordinate argument: the inverse of its S-transform", typical=(2, 3))
 distribution = variable("distribution", "distribution function of the sum", notation="F")
 x = variable("x", "eigenvalue of the sampled matrix", _positive, (1, 2))
 lead = variable("lead", "leading coefficient of a cubic in G, made positive", _positive, (1, 2), notation="a_3")
@@ -291,6 +293,64 @@ product_power = Law(
     _product_power,
     source="Voiculescu 1987; Belinschi & Bercovici 2005; derived here",
     checks=_product_power_checks,
+)
+
+
+def _power_factor():
+    inside = resolvent * w - 1
+    yield "moment transform of the law at the subordinate argument", Eq(m, inside)
+    yield "1/S = w m/(1 + m) there", Eq(factor, w * m / (1 + m))
+    yield "insert m", Eq(factor, sp.expand(sp.cancel(w * inside / (1 + inside))))
+
+
+power_factor = Law(
+    "product-power-factor",
+    "Inverse of the S-transform at the subordinate argument",
+    _power_factor,
+    source="Belinschi & Bercovici 2005; derived here",
+    checks=lambda: [
+        (
+            "Marchenko–Pastur: 1/S = 1 + c m",
+            power_factor.right.subs({w: _wishart_inverse(), resolvent: (1 + m) / _wishart_inverse()}),
+            1 + c * m,
+        )
+    ],
+)
+
+
+def _wishart_inverse():
+    """The argument at which the moment transform of Marchenko–Pastur is m."""
+    return (1 + m) / (m * MarchenkoPastur(c).s_transform().subs(_m, m))
+
+
+def _power_subordination():
+    yield "S-transform of the power, at the m of the law at w", Eq((1 + m) / (m * z), ((1 + m) / (m * w)) ** exponent)
+    inverse = w * (w * m / (1 + m)) ** (exponent - 1)
+    yield "solve for z", Eq(z, inverse)
+    yield "insert the factor", Eq(z, w * factor ** (exponent - 1))
+    yield (
+        "logarithms; Im log K lies in (−π, 0] as Im log w lies in [0, π)",
+        Eq(sp.log(z), sp.log(w) + (exponent - 1) * sp.log(power_factor.right)),
+    )
+
+
+def _power_subordination_checks():
+    inverse = _wishart_inverse()
+    at = {w: inverse, resolvent: (1 + m) / inverse, exponent: 2}
+    yield (
+        "two copies of Marchenko–Pastur",
+        sp.exp(power_subordination.right.subs(at)),
+        (1 + m) * (1 + c * m) ** 2 / m,
+    )
+
+
+power_subordination = Law(
+    "product-power-subordination",
+    "A real free power of a product",
+    _power_subordination,
+    source="Belinschi & Bercovici 2005; derived here",
+    checks=_power_subordination_checks,
+    branch="the imaginary part of the right-hand side is positive above the curve that the real axis comes from",
 )
 
 
