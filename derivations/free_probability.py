@@ -100,6 +100,17 @@ g = measured(
 m = measured(
     "m", "moment transform z G(z) − 1", Average(eigenvalue / (z - eigenvalue)), typical=(Rational(1, 9), Rational(1, 4))
 )
+signal_part = observable(
+    "signal_parts",
+    "quadratic forms of the signal (or population) in the sample's eigenvectors, one an eigenvalue",
+    notation="o",
+)
+signal_transform = measured(
+    "e",
+    "transform of the signal's part, ∫ ξ/(z − λ) dμ",
+    Average(signal_part / (z - eigenvalue)),
+    typical=(Rational(1, 8), Rational(1, 3)),
+)
 atom = measured(
     "atom",
     "mass of the atom of the sum at the sum of the two positions, here 0",
@@ -731,15 +742,36 @@ embedded_overlap = Law(
 # Shrinkage ------------------------------------------------------------------------------------------------------
 
 
+def _semicircle_signal():
+    yield "the resolvent of the sum, averaged over the noise, is the signal's at w", Eq(w, z - s * g)
+    yield "∫ λ/(w − λ) dν = w G_ν(w) − 1, and G_ν(w) = g", Eq(signal_transform, w * g - 1)
+    yield "insert w", Eq(signal_transform, (z - s * g) * g - 1)
+
+
+def _semicircle_signal_checks():
+    yield "one eigenvalue 0 has no part", semicircle_signal.right, -Semicircle(s).polynomial.subs({_g: g, _z: z})
+
+
+semicircle_signal = Law(
+    "semicircle-signal-transform",
+    "Transform of the signal's part under semicircle noise",
+    _semicircle_signal,
+    source="Bun, Allez, Bouchaud & Potters 2016; derived here",
+    checks=_semicircle_signal_checks,
+)
+
+
 def _semicircle_shrinkage():
-    overlap_density = sp.Function("O")
-    yield (
-        "density of overlaps between eigenvectors at x and signal eigenvectors at c",
-        Eq(overlap_density(x, c), s / ((u - c) ** 2 + v**2)),
+    part = sp.Symbol("Im e") / sp.Symbol("Im g")
+    yield "the part at an eigenvalue is the ratio of densities, at z = x + i0", Eq(shrunk, part)
+    boundary = hilbert - sp.I * sp.pi * density
+    inserted = semicircle_signal.right.subs({z: x, g: boundary})
+    yield "G = h − iπρ there", Eq(sp.Symbol("e"), inserted)
+    ratio = sp.cancel(
+        sp.im(sp.expand(inserted.subs({q: sp.Symbol(q.name, real=True) for q in (x, s, hilbert, density)})))
     )
-    mean_signal = u - s * real_part
-    yield "∫ c O dν = s (u b − a), and b = 1/s", Eq(shrunk, mean_signal)
-    yield "u = x − s h and a = h", Eq(shrunk, x - 2 * s * hilbert)
+    names = {sp.Symbol(q.name, real=True): q for q in (x, s, hilbert, density)}
+    yield "divide the imaginary parts", Eq(shrunk, sp.expand(sp.cancel(ratio.subs(names) / (-sp.pi * density))))
 
 
 def _semicircle_shrinkage_checks():
@@ -756,11 +788,41 @@ semicircle_shrinkage = Law(
 )
 
 
+def _wishart_signal():
+    companion = 1 - c + c * (1 + m)
+    yield (
+        "subordination of a sample covariance: z G = ∫ z/(z − k t) dH(t), k = 1 − c + c z G",
+        Eq(sp.Symbol("k"), companion),
+    )
+    yield "∫ t/(z − k t) dH = (z G − 1)/k", Eq(signal_transform, m / sp.Symbol("k"))
+    yield "insert k", Eq(signal_transform, m / sp.expand(companion))
+
+
+def _wishart_signal_checks():
+    inverse = _wishart_inverse()
+    yield "white noise: every part is 1, so the transform is G", wishart_signal.right, (1 + m) / inverse
+
+
+wishart_signal = Law(
+    "wishart-signal-transform",
+    "Transform of the population's part of a sample covariance",
+    _wishart_signal,
+    source="Ledoit & Péché 2011; derived here",
+    checks=_wishart_signal_checks,
+)
+
+
 def _wishart_shrinkage():
-    companion = 1 - c + c * x * (hilbert - sp.I * sp.pi * density)
-    yield "subordination of a sample covariance: x G = ∫ x/(x − t(1 − c + c x G)) dH(t)", Eq(sp.Symbol("k"), companion)
-    yield "Im of ∫ t/(x − k t) dH = (xG − 1)/k over Im G", Eq(shrunk, x / sp.Abs(sp.Symbol("k")) ** 2)
-    yield "square of the modulus", Eq(shrunk, x / ((1 - c + c * x * hilbert) ** 2 + (sp.pi * c * x * density) ** 2))
+    yield "transform of the population's part", wishart_signal.statement
+    divisor = sp.Symbol("k")
+    modulus = sp.Abs(divisor) ** 2
+    yield "its divisor, a complex number at z = x + i0", Eq(divisor, 1 + c * m)
+    yield "its imaginary part at z = x + i0, where Im m = x Im G", Eq(sp.Symbol("Im e"), sp.Symbol("Im m") / modulus)
+    yield "over Im G", Eq(shrunk, x / modulus)
+    yield (
+        "m = x G − 1 with G = h − iπρ",
+        Eq(shrunk, x / ((1 - c + c * x * hilbert) ** 2 + (sp.pi * c * x * density) ** 2)),
+    )
 
 
 def _wishart_shrinkage_checks():
@@ -851,6 +913,10 @@ wishart_edge_scale = Law(
 
 _sum_model = Model("free sum", "diag(±1) + X Xᵀ/N", (c,), (eigenvalue,), (c,))
 _product_model = Model("free product", "Σ^½ X Xᵀ Σ^½/N, Σ of eigenvalues 1 and 3", (c,), (eigenvalue,), (c,))
+_population_model = Model(
+    "population parts", "Σ^½ X Xᵀ Σ^½/N, Σ of eigenvalues 1 and 3", (c,), (eigenvalue, signal_part), (c,)
+)
+_noise_model = Model("signal parts", "diag(±1) plus Gaussian noise", (s,), (eigenvalue, signal_part))
 _compression_model = Model("free compression", "Q diag(±1) Qᵀ, Q a uniform frame", (alpha,), (eigenvalue,), (alpha,))
 _inverse_model = Model("free inverse", "(X Xᵀ/N)⁻¹", (c,), (eigenvalue,), (c,))
 _poisson_model = Model("free poisson", "Σ a_i x_i x_iᵀ/d with jumps 1 and −2", (rate,), (eigenvalue,), (rate,))
@@ -893,6 +959,8 @@ power_experiment = Experiment("free-power", _power_model, {alpha: Rational(1, 3)
 product_power_experiment = Experiment(
     "free-product-power", _product_power_model, {copies: Integer(2)}, _standard, _lean_quick
 )
+population_experiment = Experiment("population-parts", _population_model, {c: _half}, _standard, _quick)
+noise_experiment = Experiment("signal-parts", _noise_model, {s: Integer(1)}, _standard, _quick)
 outside_experiment, inside_experiment = (
     Experiment(
         f"free-atom-{place}",
@@ -1016,6 +1084,30 @@ claims = (
         _linear(0.01),
         _product_power_rivals,
         points=(z, (Integer(12), Integer(18))),
+    ),
+    Claim(
+        "population-part",
+        wishart_signal,
+        population_experiment,
+        _linear(0.01),
+        lambda: {
+            "the sample's eigenvalues taken for the population's": wishart_signal.rival(right=m),
+            "1/c for c": wishart_signal.rival(c=1 / c),
+            "off by 5 %": wishart_signal.off_by(Rational(1, 20)),
+        },
+        points=(z, (Integer(14), Integer(20))),
+    ),
+    Claim(
+        "signal-part",
+        semicircle_signal,
+        noise_experiment,
+        _linear(0.06),
+        lambda: {
+            "the sample's eigenvalues taken for the signal's": semicircle_signal.rival(right=z * g - 1),
+            "half the noise": semicircle_signal.rival(s=s / 2),
+            "twice the noise": semicircle_signal.rival(s=2 * s),
+        },
+        points=(z, (Rational(7, 2), Integer(5))),
     ),
     Claim("free-atom-outside-the-bulk", sum_atom, outside_experiment, Exact(), _atom_rivals),
     Claim("free-atom-inside-the-bulk", sum_atom, inside_experiment, Exact(), _atom_rivals),

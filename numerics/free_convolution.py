@@ -96,7 +96,8 @@ class SemicircleSum:
     """The free sum of a spectrum and a centred semicircle of the given variance.
 
     `spectrum`: one or many eigenvalues (1-D, finite, real), with `weights` that sum to 1 (equal ones if None), or a
-    law with `resolvent`, `support`, `atoms`, `mean` and `var` (`numerics.free_law.FreeLaw`). `variance` > 0, in squared
+    law: of the calculus (`derivations.free_probability`, with numeric parameters), or a distribution with `resolvent`,
+    `support`, `atoms`, `mean` and `var` (`numerics.free_law.FreeLaw`). `variance` > 0, in squared
     units of the spectrum. Spectra of more than `numerics.cauchy.DIRECT` distinct eigenvalues are summed through
     clusters; `compression_error` bounds the relative error of each sum.
 
@@ -106,6 +107,10 @@ class SemicircleSum:
 
     def __init__(self, spectrum: Any, weights: ArrayLike | None = None, *, variance: float) -> None:
         variance = _positive("variance", variance)
+        if hasattr(spectrum, "polynomial"):
+            from numerics.free_law import FreeLaw  # here: most sums are of eigenvalues, and need no algebra
+
+            spectrum = FreeLaw(spectrum)
         if hasattr(spectrum, "resolvent"):
             if weights is not None:
                 raise ValueError("weights must be None when spectrum is a law (the law has its own), got weights")

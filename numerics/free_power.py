@@ -328,7 +328,9 @@ class PowerInterval:
         value, slope, transform, moving = self._curve.image(rho, theta)
         # Rounding of Im log z moves θ by itself over Re d log z/d log w, which vanishes at the ends; ρ is rounded too.
         shift = ROUNDING * (1 + np.pi) * self._curve.exponent / np.maximum(slope.real, 1e-300)
-        noise = np.abs(moving) * (np.minimum(shift, theta) + ROUNDING * (1 + np.abs(rho)))
+        noise = np.abs(moving) * (np.minimum(shift, theta) + ROUNDING * (1 + np.abs(rho))) + ROUNDING * np.abs(
+            transform
+        )
         shape = phi.shape
         return {
             "location": value.real.reshape(shape),

@@ -11,6 +11,8 @@ from verify.samplers import free
 DRAWS = {
     "sum": (free.free_sum, {"c": 0.5}, {}),
     "product": (free.free_product, {"c": 0.5}, {}),
+    "population parts": (free.population_parts, {"c": 0.5}, {}),
+    "signal parts": (free.signal_parts, {"s": 1.0}, {}),
     "compression": (free.free_compression, {"alpha": 0.5}, {}),
     "sum power": (free.free_sum_power, {"alpha": 1 / 3}, {}),
     "product power": (free.free_product_power, {"copies": 2}, {}),
@@ -45,6 +47,13 @@ def test_exact_traces_and_determinants():
     assert np.prod(drawn("product power")["eigenvalues"]) == pytest.approx(3.0**SIZE, rel=1e-10)
     assert abs(drawn("sum power")["eigenvalues"]).max() <= 3 + 1e-12
     assert drawn("product power")["eigenvalues"].max() <= 9 + 1e-12
+
+
+def test_parts_add_up_to_the_signal():
+    """The eigenvectors are a basis, so the parts sum to the trace of the signal or of the population."""
+    assert drawn("signal parts")["signal_parts"].sum() == pytest.approx(0, abs=1e-12)
+    assert drawn("population parts")["signal_parts"].sum() == pytest.approx(2 * SIZE, rel=1e-12)
+    assert np.array_equal(drawn("population parts")["eigenvalues"].round(9), drawn("product")["eigenvalues"].round(9))
 
 
 def test_one_copy_is_the_matrix_itself():

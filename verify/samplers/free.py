@@ -37,6 +37,14 @@ def _wishart(size: int, samples: int, generator: np.random.Generator) -> Array:
     return data @ data.T / samples
 
 
+def _gaussian(size: int, variance: float, generator: np.random.Generator) -> Array:
+    """A real symmetric Gaussian matrix whose spectrum tends to the semicircle of the given variance."""
+    if not (math.isfinite(variance) and variance > 0):
+        raise ValueError(f"s must be > 0, got {variance!r} (the variance of the semicircle)")
+    noise = generator.standard_normal((size, size))
+    return np.asarray((noise + noise.T) * math.sqrt(variance / (2 * size)))
+
+
 def _eigenvalues(matrix: Array) -> Array:
     return np.asarray(scipy.linalg.eigvalsh(matrix, check_finite=False, overwrite_a=True))
 
@@ -59,6 +67,34 @@ def free_product(
     root = np.sqrt(2.0 + _signs(size))
     matrix = _wishart(size, samples, generator) * root * root[:, None]
     return {"eigenvalues": _eigenvalues(matrix), "c": size / samples}
+
+
+def _with_parts(matrix: Array, signal: Array) -> Draw:
+    """Eigenvalues, and the quadratic form of diag(signal) in each eigenvector."""
+    values, vectors = scipy.linalg.eigh(matrix, check_finite=False, overwrite_a=True)
+    return {"eigenvalues": values, "signal_parts": signal @ vectors**2}
+
+
+@sampler("population parts")
+def population_parts(
+    size: int, generator: np.random.Generator, parameters: dict[str, float], options: dict[str, Any]
+) -> Draw:
+    """The matrix of `free_product`. Returns `eigenvalues`, `signal_parts` (vᵀΣv for each eigenvector v), `c`."""
+    samples = _sizes(size, parameters["c"], "c")
+    population = 2.0 + _signs(size)
+    root = np.sqrt(population)
+    return {**_with_parts(_wishart(size, samples, generator) * root * root[:, None], population), "c": size / samples}
+
+
+@sampler("signal parts")
+def signal_parts(
+    size: int, generator: np.random.Generator, parameters: dict[str, float], options: dict[str, Any]
+) -> Draw:
+    """diag(±1) plus symmetric Gaussian noise of spectral variance s. Returns `eigenvalues`, `signal_parts`."""
+    signal = _signs(size)
+    matrix = _gaussian(size, float(parameters["s"]), generator)
+    matrix[np.diag_indices(size)] += signal
+    return _with_parts(matrix, signal)
 
 
 @sampler("free compression")
@@ -220,10 +256,7 @@ def semicircle_sum(
     the realised `ell`, which includes the noise's own entry there: one entry more or less is nothing to the noise.
     """
     s, ell = float(parameters["s"]), float(parameters["ell"])
-    if not s > 0:
-        raise ValueError(f"s must be > 0, got {s!r} (the variance of the semicircle)")
-    noise = generator.standard_normal((size, size))
-    matrix = (noise + noise.T) * math.sqrt(s / (2 * size))
+    matrix = _gaussian(size, s, generator)
     signal = _signs(size)
     signal[0] = ell
     matrix[np.diag_indices(size)] += signal
