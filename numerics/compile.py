@@ -93,7 +93,7 @@ def _long_numbers(expression: Any) -> Any:
     if not exact:
         return expression
     result = expression.xreplace(exact)  # SymPy's floats do not overflow: a root is taken before they become doubles
-    largest = max(map(abs, result.atoms(sp.Float)), default=0)
+    largest = max(map(abs, result.atoms(sp.Float)), default=sp.Float(0))
     if largest > sys.float_info.max:
         raise ValueError(f"expression has the constant {largest.n(3)}, which exceeds the largest double; rescale it")
     return result
