@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from distributed import Client
 
-from tests.engine_toys import PLAN, chapter, claims, experiment
+from tests.engine_toys import PLAN, chapter, claims, experiment, slow_chapter
 from tests.test_engine_run import stored
 from verify import cluster as module
 from verify.__main__ import main
@@ -88,7 +88,7 @@ class KillsOne(Silent):
 
 
 def test_a_killed_worker_costs_its_own_batches_alone(tmp_path, processes) -> None:
-    registry = Registry.of([chapter(claims(experiment("slow", seconds=0.004)))])
+    registry = Registry.of([slow_chapter()])
     killer = KillsOne(processes.workers[0])
     with connected(processes.address) as cluster, open_store(tmp_path / "cluster") as store:
         assert cluster.workers == 2
@@ -131,7 +131,7 @@ def test_a_run_that_is_stopped_leaves_the_cluster_usable(tmp_path, processes) ->
         def advance(self, draws: int, seconds_left: float) -> None:
             raise KeyboardInterrupt
 
-    registry = Registry.of([chapter(claims(experiment()))])
+    registry = Registry.of([slow_chapter()])
     with connected(processes.address) as cluster, open_store(tmp_path) as store:
         first = next(Run(registry, store, cluster=cluster, progress=Stops()).looks())
         assert first.stopped
