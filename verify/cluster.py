@@ -10,13 +10,12 @@ import asyncio
 import contextlib
 import importlib.util
 import logging
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from verify.randomness import Batch, Outcome, WorkerError, draw_on_cluster, library_versions
-from verify.run import RunError, UsageError
+from verify.run import RunError, UsageError, closed_quietly
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -50,7 +49,7 @@ class Cluster:
         try:
             with parallel_config(backend=_backend(self._client)):
                 pool = Parallel(n_jobs=-1, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
-            with _closed_quietly(pool(tasks)) as found:
+            with closed_quietly(pool(tasks)) as found:
                 for outcome in found:  # noqa: UP028 (`yield from` would close the generator itself, and aloud)
                     yield outcome
         except WorkerError as error:
@@ -60,17 +59,6 @@ class Cluster:
                 f"the cluster {self.address} gave up: {type(error).__name__}: {error}\nWhat was drawn is stored; its "
                 "workers need this project installed, and memory for their draws: mend the cluster and run again"
             ) from error
-
-
-@contextlib.contextmanager
-def _closed_quietly(running: Any) -> Iterator[Any]:
-    """A joblib generator that may be left early: then joblib warns of results that nobody took."""
-    try:
-        yield running
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            running.close()
 
 
 def _backend(client: Client) -> Any:

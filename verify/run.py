@@ -6,10 +6,12 @@ of about 0.3 s, dearest first, so that no worker has a tail. A stopped run conti
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import math
 import os
 import threading
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -353,7 +355,9 @@ def _in_workers(scheduler: Scheduler, workers: int) -> Iterator[Outcome]:
     try:
         with parallel_config(backend="loky", inner_max_num_threads=1):
             pool = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
-            yield from pool(delayed(draw_in_worker)(batch) for batch in scheduler)
+            with closed_quietly(pool(delayed(draw_in_worker)(batch) for batch in scheduler)) as found:
+                for outcome in found:  # noqa: UP028 (`yield from` would close the generator itself, and aloud)
+                    yield outcome
     except TerminatedWorkerError as error:
         raise RunError(
             "a worker process was killed (out of memory?); what was drawn is stored: run again with fewer --workers"
@@ -361,6 +365,17 @@ def _in_workers(scheduler: Scheduler, workers: int) -> Iterator[Outcome]:
     except (KeyboardInterrupt, GeneratorExit):
         get_reusable_executor(max_workers=workers).shutdown(wait=True, kill_workers=True)
         raise
+
+
+@contextlib.contextmanager
+def closed_quietly(running: Any) -> Iterator[Any]:
+    """A joblib generator that may be left early: then joblib warns of results that nobody took."""
+    try:
+        yield running
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            running.close()
 
 
 def default_workers() -> int:
