@@ -141,6 +141,20 @@ def test_a_run_that_is_stopped_leaves_the_cluster_usable(tmp_path, processes) ->
     assert rest.exit_code == 0
 
 
+def test_batches_that_dask_gives_up_end_the_run(tmp_path, processes) -> None:
+    """The last test that draws on the cluster: it ends the second worker, and Dask tries nothing again."""
+    with Client(processes.address, set_as_default=False) as client:
+        client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
+    killer = KillsOne(processes.workers[1])
+    with connected(processes.address) as cluster, open_store(tmp_path) as store:
+        run = Run(Registry.of([slow_chapter()]), store, cluster=cluster, progress=killer)
+        with pytest.raises(RunError, match="gave up: KilledWorker"):
+            next(run.looks())
+    assert 0 < killer.at <= len(stored(tmp_path / "draws.sqlite")) < sum(PLAN.values())
+    with pytest.raises(UsageError, match="the scheduler has no worker"), connected(processes.address):
+        pass
+
+
 def test_a_worker_makes_the_draws_of_the_run_or_none() -> None:
     batch = Batch(recipe_of(experiment()), 0, 16, (0, 1))
     source, versions = source_hash("toy"), library_versions()
