@@ -1301,7 +1301,7 @@ downstream_early = _experiment(
     _EARLY,
     _early_values,
     {32: 3000, 48: 3000, 64: 3000, 128: 500, 256: 250},
-    {32: 400, 64: 300, 128: 80, 256: 40},
+    {32: 200, 64: 200, 128: 120, 256: 60},
 )
 downstream_late = _experiment(
     "late", _EARLY, _early_values, _standard, {32: 40, 48: 40, 64: 40, 128: 30}, kind="suffix"
