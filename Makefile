@@ -1,5 +1,5 @@
 # Commands of the project. Every target creates .venv and installs what it needs; the second call starts at once.
-# Settings: PYTHON=python3.12 (the interpreter that makes .venv), and for `verify` TIER= SEED= CLAIMS= WORKERS= OUT=.
+# Settings: PYTHON=python3.12 (the interpreter that makes .venv), and for `verify` TIER= SEED= CLAIMS= WORKERS= DASK= OUT=.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -7,6 +7,7 @@ TIER ?= standard
 SEED ?=
 CLAIMS ?=
 WORKERS ?=
+DASK ?=
 OUT ?=
 ARGS ?=
 
@@ -24,8 +25,8 @@ help: ## show this help
 	@echo "make TARGET [SETTING=value ...]"
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1@\2/p' $(MAKEFILE_LIST) | awk -F@ '{ printf "%-14s %s\n", $$1, $$2 }'
 
-verify: $(STAMP) ## judge every claim by Monte Carlo: TIER=quick|standard|full SEED= CLAIMS="bbp ..." WORKERS= OUT=
-	@$(BIN) -m verify $(CLAIMS) --tier $(TIER) $(if $(SEED),--seed $(SEED)) $(if $(WORKERS),--workers $(WORKERS)) $(if $(OUT),--out $(OUT))
+verify: $(STAMP) ## judge every claim by Monte Carlo: TIER=quick|standard|full SEED= CLAIMS="bbp ..." WORKERS= DASK=tcp://... OUT=
+	@$(BIN) -m verify $(CLAIMS) --tier $(TIER) $(if $(SEED),--seed $(SEED)) $(if $(WORKERS),--workers $(WORKERS)) $(if $(DASK),--dask '$(DASK)') $(if $(OUT),--out $(OUT))
 
 test: $(STAMP) ## run the tests, without the benchmarks: ARGS="-k bbp" goes to pytest
 	@$(BIN) -m pytest --benchmark-skip $(ARGS)

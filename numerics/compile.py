@@ -6,9 +6,9 @@ Three readings of one expression: `numpy` (always there), `fast` (heyoka: LLVM a
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import math
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -47,8 +47,8 @@ def function(expression: Any, arguments: Sequence[Any], backend: str = "numpy") 
     """The expression as a function of the arguments, in their order; arrays broadcast.
 
     `expression` is a SymPy expression whose free symbols are among `arguments`. Raises ValueError for an unknown
-    backend, for text, or for a free symbol that is no argument, ModuleNotFoundError if the fast backend is not
-    installed.
+    backend, for text, for a free symbol that is no argument, or for another backend than numpy where a part of the
+    expression names an implementation of its own; ModuleNotFoundError if the fast backend is not installed.
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
@@ -56,35 +56,15 @@ def function(expression: Any, arguments: Sequence[Any], backend: str = "numpy") 
         expression = sp.sympify(expression, strict=True)  # a SymPy object or a number, never text
     except sp.SympifyError as error:
         raise ValueError(f"expression must be a SymPy object or a number, got {expression!r}") from error
-    if any(hasattr(node, "implementation") for node in sp.preorder_traversal(expression)):
-        return _with_nodes(expression, tuple(arguments))
+    if backend != "numpy" and any(hasattr(node, "implementation") for node in sp.preorder_traversal(expression)):
+        raise ValueError(
+            f"expression has parts that are computed in double precision; backend must be numpy, got {backend!r}"
+        )
     missing = sorted(symbol.name for symbol in expression.free_symbols - set(arguments))
     if missing:
         names = ", ".join(missing)
         raise ValueError(f"expression depends on {names}, which is no argument; pass it or substitute it first")
     return _compiled(expression, tuple(arguments), backend)
-
-
-def _with_nodes(expression: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
-    """An expression with nodes that name an `implementation` ("module:function") and give its arguments (`numeric`)."""
-    namespace: dict[str, Any] = dict(_NAMESPACE)
-
-    def bound(part: Any) -> Any:
-        if not hasattr(part, "implementation"):
-            return part.func(*map(bound, part.args)) if part.args else part
-        static, inner = part.numeric()
-        module, name = part.implementation.split(":")
-        implementation = getattr(importlib.import_module(module), name)
-        label = f"node_{len(namespace)}"
-        namespace[label] = lambda *values: implementation(static, *values)
-        return sp.Function(label)(*map(bound, inner))
-
-    compiled = bound(expression)
-    missing = sorted(symbol.name for symbol in compiled.free_symbols - set(arguments))
-    if missing:
-        names = ", ".join(missing)
-        raise ValueError(f"expression depends on {names}, which is no argument; pass it or substitute it first")
-    return sp.lambdify(arguments, compiled, [namespace, "scipy", "numpy"], cse=True)  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=512)
@@ -98,9 +78,29 @@ def _compiled(expression: Any, arguments: tuple[Any, ...], backend: str) -> Call
     from numerics.special import bind  # here, because special nodes compile their own fields with this module
 
     plain, special = bind(expression)
+    plain = _long_numbers(plain)
     prepared = _harmonic_numbers(_cube_roots(plain)).replace(sp.binomial, sp.Function("binomial_coefficient"))
     modules = [special, _NAMESPACE, "scipy", "numpy"]
     return sp.lambdify(arguments, prepared, modules, cse=True, dummify=scalars)  # type: ignore[no-any-return]
+
+
+def _long_numbers(expression: Any) -> Any:
+    """Floats for the exact numbers that do not fit into 64 bits: NumPy has no root of such an integer.
+
+    Raises ValueError if a constant exceeds the largest double.
+    """
+    exact = {number: sp.Float(number, 17) for number in expression.atoms(sp.Rational) if _is_long(number)}
+    if not exact:
+        return expression
+    result = expression.xreplace(exact)  # SymPy's floats do not overflow: a root is taken before they become doubles
+    largest = max(map(abs, result.atoms(sp.Float)), default=sp.Float(0))
+    if largest > sys.float_info.max:
+        raise ValueError(f"expression has the constant {largest.n(3)}, which exceeds the largest double; rescale it")
+    return result
+
+
+def _is_long(number: Any) -> bool:
+    return max(int(number.p).bit_length(), int(number.q).bit_length()) > 63
 
 
 def _harmonic_numbers(expression: Any) -> Any:

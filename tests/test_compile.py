@@ -17,6 +17,7 @@ from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 
+from derivations._expectations import Solution
 from derivations.core import Average, Law, load_chapter
 from numerics import compile as compiler
 from numerics.compile import fast_available, function
@@ -140,6 +141,30 @@ def test_functions_that_are_printed_badly() -> None:
     assert function(sp.acos(x), (x,))(1 + 2e-16) == 0.0
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [
+        sp.sqrt(sp.Integer(2**70 + 1)) * x,
+        -sp.sqrt(x * sp.Rational(3**60, 2**80 + 1)),
+        sp.cbrt(sp.Integer(3) ** 61 + 1) * x,
+        sp.sqrt(x + sp.Integer(2) ** 63),
+        sp.sqrt(sp.Integer(10) ** 401) * x,
+        x * sp.Rational(10**400, 10**399 + 1),
+        sp.Piecewise((x * 3**60, x < 3**50), (0, True)) - sp.sqrt(x - 3**70),
+    ],
+)
+def test_exact_numbers_beyond_64_bits(expression: Any) -> None:
+    places = np.array([0.3, 2.0, 1e30])
+    expected = np.array([complex(expression.subs(x, sp.Float(place, 40)).evalf(40)) for place in places])
+    found = function(expression, (x,))(places + 0j * (expected.imag != 0))
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
+
+
+def test_a_constant_beyond_the_doubles_is_told() -> None:
+    with pytest.raises(ValueError, match=r"the constant 1.00E\+400, which exceeds the largest double"):
+        function(x * 10**400, (x,))
+
+
 def test_compiled_functions_are_kept() -> None:
     assert function(x + y, (x, y)) is function(y + x, (x, y))
     assert function(x + y, (x, y)) is not function(x + y, (y, x))
@@ -153,6 +178,15 @@ def test_what_cannot_be_compiled() -> None:
     for text in ("x + 1", "__import__('os')"):
         with pytest.raises(ValueError, match="expression must be a SymPy object or a number"):
             function(text, (x,))
+
+
+def test_parts_with_an_implementation_have_doubles_alone() -> None:
+    node = Solution.of("m", "factorised", *range(9))
+    for backend in ("fast", "mpmath"):
+        with pytest.raises(ValueError, match=f"backend must be numpy, got '{backend}'"):
+            function(x + node, (x,), backend)
+    with pytest.raises(ValueError, match="expression depends on y, which is no argument"):
+        function(Solution.of("m", "factorised", y, *range(8)), (x,))
 
 
 def test_without_heyoka_everything_else_works(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,9 @@ import json
 import struct
 
 import numpy as np
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from verify import data, tables
 from verify.data import Bulk, analyse, fit_bulk, invert, main, spectrum_of
@@ -299,8 +301,6 @@ def test_parquet_without_its_reader(tmp_path, monkeypatch):
 
 
 def test_parquet(tmp_path):
-    pyarrow = pytest.importorskip("pyarrow", reason="reading parquet needs the package pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "a.parquet"
     parquet.write_table(pyarrow.table({"x": [1.0, 2.0], "y": [3, 4], "v": [[1.0, 2.0], [3.0, 4.0]]}), path)
     np.testing.assert_array_equal(tables.read_array(path, "v"), [[1, 2], [3, 4]])

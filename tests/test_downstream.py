@@ -7,9 +7,12 @@ import math
 
 import numpy as np
 import pytest
+import sympy as sp
 from scipy.special import ndtr
 
+from derivations import downstream as chapter
 from numerics import attention_weights
+from numerics.compile import function
 from numerics.downstream import (
     accuracy,
     best_ridge,
@@ -18,7 +21,9 @@ from numerics.downstream import (
     separation,
     shrinkage,
 )
+from verify.rewrite import sums_done
 from verify.samplers import downstream as sampler
+from verify.samplers.attention_downstream import attention_downstream
 
 RATIOS = (0.5, 0.5, 2.0)
 T, L, R = 16, 6, 0.5
@@ -180,12 +185,13 @@ def test_bad_input(change, message):
 
 OPTIONS = {"length": T, "signs": ("prefix", L, R), "weights": WEIGHTS, "centred": True, "tests": 2000}
 PARAMETERS = dict(zip(("delta", "gamma", "signal"), RATIOS, strict=True)) | {"ridge": 0.5}
+RATIO_NAMES = ("delta", "gamma", "norm_a")
 KEYS = {f"{kind}_{name}" for kind in ("accuracy", "separation", "shrinkage") for name in WEIGHTS}
 
 
 def test_contract():
     first = sampler.downstream(24, np.random.default_rng(1), PARAMETERS, OPTIONS)
-    assert set(first) == KEYS | {"delta", "gamma", "norm_a"}
+    assert set(first) == KEYS | {*RATIO_NAMES}
     assert all(isinstance(value, float) and math.isfinite(value) for value in first.values())
     assert first == sampler.downstream(24, np.random.default_rng(1), PARAMETERS, OPTIONS)
     assert first != sampler.downstream(24, np.random.default_rng(2), PARAMETERS, OPTIONS)
@@ -213,6 +219,37 @@ def test_ridge_regression(shape):
     found, kept = sampler.ridge_regression(pooled, labels, 0.3)
     np.testing.assert_allclose(found, inverse @ pooled.T @ labels / shape[0], rtol=1e-10)
     assert kept == pytest.approx(np.trace(covariance @ inverse) / shape[1], rel=1e-10)
+
+
+def test_attention_without_scores_is_causal_pooling():
+    """At scale 0 softmax is uniform over what the mask allows: the same draws as with the fixed causal weights."""
+    fixed = sampler.downstream(24, np.random.default_rng(1), PARAMETERS, OPTIONS)
+    options = {"length": T, "mask": "strict", "signs": ("prefix", L, R), "centred": True, "tests": 2000}
+    found = attention_downstream(24, np.random.default_rng(1), {**PARAMETERS, "tau": 0.0}, options)
+    assert set(found) == {f"{kind}_causal" for kind in ("accuracy", "separation", "shrinkage")} | {*RATIO_NAMES}
+    for name, value in found.items():
+        assert value == pytest.approx(fixed[name], rel=1e-9), name
+    attending = attention_downstream(24, np.random.default_rng(1), {**PARAMETERS, "tau": 1.0}, options)
+    assert attending["separation_causal"] != pytest.approx(found["separation_causal"], rel=1e-4)
+    with pytest.raises(ValueError, match="mask must be"):
+        attention_downstream(24, np.random.default_rng(1), {**PARAMETERS, "tau": 1.0}, {**options, "mask": "late"})
+
+
+def test_formulas_at_length_32():
+    """The claim's compiled law (exact causal weights of 32 positions) against the solver's own average."""
+    length, size, strength = 32, 12, 0.3
+    correlation = attention_weights.prefix_correlation(length, size, strength)
+    weights = attention_weights.causal(length)
+    separated = separation(0.5, 0.25, 1.5, weights, correlation, 0.5)
+    kept = shrinkage(0.5, 0.25, 0.5)
+    law = chapter.separation_law.right
+    for moment in (chapter.causal_drive, chapter.causal_strength, chapter.pooling.strict_noise):
+        law = law.subs(moment.left, moment.right)
+    sizes = {chapter.T: length, chapter.L: size, chapter.r: sp.Rational(3, 10)}
+    ratios = {chapter.delta: sp.Rational(1, 2), chapter.gamma: sp.Rational(1, 4), chapter.norm_a: 2}
+    exact = sums_done(law.subs({**sizes, **ratios}))
+    assert max(number.q for number in exact.atoms(sp.Rational)).bit_length() > 64
+    assert function(exact, (chapter.shrinkage,))(kept) == pytest.approx(separated, rel=1e-12)
 
 
 @pytest.mark.parametrize("centred", [True, False])

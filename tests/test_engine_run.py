@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -339,6 +341,24 @@ def test_a_full_run_that_is_stopped_reports_the_look_before(tmp_path) -> None:
         assert 0 < reports[1].draws < sum(FULL_PLAN.values())
         again = next(Run(registry, store, tier="full").looks())
     assert (again.look, again.draws) == (1, sum(FULL_PLAN.values()) - reports[1].draws)
+
+
+class StopsAtOnce(Silent):
+    """Ctrl-C while the first outcome is stored."""
+
+    def advance(self, draws: int, seconds_left: float) -> None:
+        raise KeyboardInterrupt
+
+
+def test_a_stop_between_two_outcomes_is_quiet(tmp_path) -> None:
+    with warnings.catch_warnings(record=True) as said, open_store(tmp_path) as store:
+        warnings.simplefilter("always")
+        registry = Registry.of([engine_toys.slow_chapter()])
+        report = next(Run(registry, store, workers=2, progress=StopsAtOnce()).looks())
+        gc.collect()
+    assert report.stopped
+    assert 0 < report.draws == len(stored(tmp_path / "draws.sqlite")) < sum(PLAN.values())
+    assert [str(warning.message) for warning in said] == []
 
 
 def test_two_experiments_that_are_one_share_their_draws(tmp_path) -> None:

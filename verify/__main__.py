@@ -6,15 +6,17 @@ Exit codes: 0 if every judged claim has its expected verdict, 1 if not, 2 on a u
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from derivations.core import Chapter
+    from verify.cluster import Cluster
 
 OUT = "verification"
 FIGURES = "figures"
@@ -91,7 +93,9 @@ def _parser(command: str) -> argparse.ArgumentParser:
     if command == "figures":
         parser.add_argument("--out", type=Path, default=Path(FIGURES), help=f"directory (default: {FIGURES})")
         return parser
-    parser.add_argument("--workers", type=_count, help="processes (default: the number of cores)")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--workers", type=_count, help="processes (default: the number of cores)")
+    where.add_argument("--dask", metavar="ADDRESS", help="draw on the Dask cluster of this scheduler, tcp://host:8786")
     parser.add_argument("--out", type=Path, default=Path(OUT), help=f"directory of draws and plots (default: {OUT})")
     return parser
 
@@ -108,6 +112,18 @@ def _seed(text: str) -> int:
     return int(text)
 
 
+@contextlib.contextmanager
+def _cluster(options: argparse.Namespace) -> Iterator[Cluster | None]:
+    """The cluster that --dask names; None without one, and then nothing of Dask is imported."""
+    if options.dask is None:
+        yield None
+        return
+    from verify.cluster import connected
+
+    with connected(options.dask) as cluster:
+        yield cluster
+
+
 def _judge(options: argparse.Namespace, chapters: Sequence[Chapter] | None) -> int:
     from verify.report import listing, print_table, progress_for, write_json
     from verify.run import Registry, Run, default_workers, open_store
@@ -118,7 +134,7 @@ def _judge(options: argparse.Namespace, chapters: Sequence[Chapter] | None) -> i
         return 0
     registry.select(options.names)  # a wrong name is told before anything is created
     code = 0
-    with open_store(options.out) as store:
+    with _cluster(options) as cluster, open_store(options.out) as store:
         run = Run(
             registry,
             store,
@@ -127,6 +143,7 @@ def _judge(options: argparse.Namespace, chapters: Sequence[Chapter] | None) -> i
             seed=options.seed,
             workers=options.workers or default_workers(),
             progress=progress_for(sys.stderr),
+            cluster=cluster,
         )
         if run.stale:
             print(f"{run.stale} draws of an earlier version of a sampler were dropped", file=sys.stderr)
@@ -162,12 +179,13 @@ def _explain(options: argparse.Namespace, chapters: Sequence[Chapter] | None) ->
         claims = ", ".join(entry.claim.id for entry in entries) or "none"
         raise UsageError(f"{options.name} is a chapter; explain one of its claims: {claims}")
     claim = entries[0].claim
-    with open_store(options.out) as store:
+    with _cluster(options) as cluster, open_store(options.out) as store:
         settings: dict[str, Any] = {
             "names": [claim.id],
             "seed": options.seed,
             "workers": options.workers or default_workers(),
             "progress": progress_for(sys.stderr),
+            "cluster": cluster,
         }
         tier = claim.tier
         if tier == "quick" and Run(registry, store, tier="standard", **settings).complete():
@@ -187,8 +205,8 @@ def _calibrate(options: argparse.Namespace, chapters: Sequence[Chapter] | None) 
     seeds = range(options.seed, options.seed + options.seeds)
     workers = options.workers or default_workers()
     result = None
-    with open_store(options.out) as store:
-        for result in calibrate(registry, store, seeds, options.names, workers, progress_for(sys.stderr)):
+    with _cluster(options) as cluster, open_store(options.out) as store:
+        for result in calibrate(registry, store, seeds, options.names, workers, progress_for(sys.stderr), cluster):
             print(f"seed {seeds[result.runs - 1]}: {result.alarms} false alarms, {result.misses} missed rivals so far")
     if result is None:
         print("stopped before the first seed was complete; run again to continue", file=sys.stderr)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
@@ -17,6 +18,9 @@ from derivations.core import Verdict
 from verify.judge import REFUTED, Levels
 from verify.run import Entry, Progress, Registry, Report, Run, UsageError
 from verify.store import DrawStore
+
+if TYPE_CHECKING:
+    from verify.cluster import Cluster
 
 PREFIX = "classical-"
 _TAILS = (0.05, 0.01, 0.001)
@@ -94,7 +98,13 @@ def claims_to_calibrate(registry: Registry, names: Sequence[str] = ()) -> tuple[
 
 
 def calibrate(
-    registry: Registry, store: DrawStore, seeds: Sequence[int], names: Sequence[str], workers: int, progress: Progress
+    registry: Registry,
+    store: DrawStore,
+    seeds: Sequence[int],
+    names: Sequence[str],
+    workers: int,
+    progress: Progress,
+    cluster: Cluster | None = None,
 ) -> Iterator[Calibration]:
     """Judge the claims at the quick tier for each seed; yields the running counts after each.
 
@@ -102,8 +112,9 @@ def calibrate(
     """
     ids = [entry.claim.id for entry in claims_to_calibrate(registry, names)]
     result = Calibration(Levels.of_run(registry.tests, "quick"), tuple(ids))
+    drawing: dict[str, Any] = {"workers": workers, "progress": progress, "cluster": cluster}
     for seed in seeds:
-        run = Run(registry, store, names=ids, tier="quick", seed=seed, workers=workers, progress=progress)
+        run = Run(registry, store, names=ids, tier="quick", seed=seed, **drawing)
         report = next(run.looks())
         if report.stopped:
             return

@@ -12,11 +12,13 @@ import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import scipy
 
-from verify.samplers import import_sampler
+from verify.samplers import import_sampler, source_hash
 from verify.store import encode
 
 
@@ -92,3 +94,33 @@ def draw_in_worker(batch: Batch) -> Outcome:
     """`draw`, deaf to the terminal's Ctrl-C: the parent alone decides when the workers end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return draw(batch)
+
+
+class WorkerError(RuntimeError):
+    """A worker on another machine would not make the draws that this one makes."""
+
+
+def library_versions() -> dict[str, str]:
+    """The libraries that decide, beside the sampler, what a draw is."""
+    return {"numpy": np.__version__, "scipy": scipy.__version__}
+
+
+def draw_on_cluster(batch: Batch, source: str, versions: Mapping[str, str]) -> Outcome:
+    """`draw` on a worker that may be another machine's: sampler and libraries must be those of the run.
+
+    Raises WorkerError if they are not.
+    """
+    recipe, own = batch.recipe, library_versions()
+    for name, version in versions.items():
+        if own[name] != version:
+            raise WorkerError(f"a worker has {name} {own[name]}, the run has {version}")
+    if _source_at_import(recipe.module, recipe.model) != source:
+        raise WorkerError(f"a worker has another version of the sampler of model {recipe.model!r} than the run")
+    return draw(batch)
+
+
+@lru_cache
+def _source_at_import(module: str, model: str) -> str:
+    """The hash of a sampler's source when this process first used it: a file that is edited later changes no draw."""
+    import_sampler(module, model)
+    return source_hash(model)

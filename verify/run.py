@@ -6,14 +6,16 @@ of about 0.3 s, dearest first, so that no worker has a tail. A stopped run conti
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import math
 import os
 import threading
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import sympy as sp
@@ -25,6 +27,9 @@ from verify.measure import MeasureError, Measurement, Point, Sides, exact, point
 from verify.randomness import Batch, Outcome, Recipe, draw, draw_in_worker, experiment_key
 from verify.samplers import load_sampler, source_hash
 from verify.store import Columns, DrawStore
+
+if TYPE_CHECKING:
+    from verify.cluster import Cluster
 
 BATCH_SECONDS = 0.3
 DRAWS_FILE = "draws.sqlite"
@@ -285,13 +290,16 @@ def sample(
     seed: int,
     workers: int,
     progress: Progress | None = None,
+    cluster: Cluster | None = None,
 ) -> Sampled:
     """Draw and store every replicate that the plans ask for and the store lacks.
 
     `sources` maps a model to the hash of its sampler. With one worker everything runs in this process (`python -m
-    verify` sets one BLAS thread for itself; workers always have one). Ctrl-C stops cleanly: `stopped` is set.
+    verify` sets one BLAS thread for itself; workers always have one); a `cluster` draws with its own workers instead.
+    Ctrl-C stops cleanly: `stopped` is set.
     """
     progress = progress or Silent()
+    workers = cluster.workers if cluster else workers
     requests = _requests(plans, store, seed)
     errors: dict[str, str] = {}
     made = 0
@@ -300,7 +308,10 @@ def sample(
     scheduler = Scheduler(requests, seed, workers)
     progress.start(sum(request.undone for request in requests))
     try:
-        outcomes = map(draw, scheduler) if workers == 1 else _in_workers(scheduler, workers)
+        if cluster:
+            outcomes = cluster.outcomes(scheduler, sources)
+        else:
+            outcomes = map(draw, scheduler) if workers == 1 else _in_workers(scheduler, workers)
         for outcome in outcomes:
             recipe = outcome.batch.recipe
             store.add(recipe.key, seed, outcome.batch.size, sources[recipe.model], outcome.rows)
@@ -344,7 +355,9 @@ def _in_workers(scheduler: Scheduler, workers: int) -> Iterator[Outcome]:
     try:
         with parallel_config(backend="loky", inner_max_num_threads=1):
             pool = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
-            yield from pool(delayed(draw_in_worker)(batch) for batch in scheduler)
+            with closed_quietly(pool(delayed(draw_in_worker)(batch) for batch in scheduler)) as found:
+                for outcome in found:  # noqa: UP028 (`yield from` would close the generator itself, and aloud)
+                    yield outcome
     except TerminatedWorkerError as error:
         raise RunError(
             "a worker process was killed (out of memory?); what was drawn is stored: run again with fewer --workers"
@@ -352,6 +365,17 @@ def _in_workers(scheduler: Scheduler, workers: int) -> Iterator[Outcome]:
     except (KeyboardInterrupt, GeneratorExit):
         get_reusable_executor(max_workers=workers).shutdown(wait=True, kill_workers=True)
         raise
+
+
+@contextlib.contextmanager
+def closed_quietly(running: Any) -> Iterator[Any]:
+    """A joblib generator that may be left early: then joblib warns of results that nobody took."""
+    try:
+        yield running
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            running.close()
 
 
 def default_workers() -> int:
@@ -507,9 +531,10 @@ class Run:
         seed: int = 0,
         workers: int = 1,
         progress: Progress | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
         self.registry, self.store, self.tier, self.seed, self.workers = registry, store, tier, seed, workers
-        self.progress = progress or Silent()
+        self.progress, self.cluster = progress or Silent(), cluster
         self.entries = registry.select(names)
         self.reached = tuple(entry for entry in self.entries if plan_of(entry.claim.experiment, tier))
         experiments = {entry.claim.experiment.name: entry.claim.experiment for entry in self.reached}
@@ -536,7 +561,7 @@ class Run:
         """
         look = self._first_look() if self.tier == "full" else 0
         while True:
-            sampled = sample(self._plans(look), self.store, self.sources, self.seed, self.workers, self.progress)
+            sampled = self._sample(look)
             if sampled.stopped and look > 0:
                 yield replace(self.report(look - 1, sampled), stopped=True)
                 return
@@ -545,6 +570,10 @@ class Run:
             if sampled.stopped or ended:
                 return
             look += 1
+
+    def _sample(self, look: int) -> Sampled:
+        plans = self._plans(look)
+        return sample(plans, self.store, self.sources, self.seed, self.workers, self.progress, self.cluster)
 
     def report(self, look: int = 0, sampled: Sampled | None = None) -> Report:
         """Judge what is stored, at the number of replicates of this look."""

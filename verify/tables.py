@@ -147,7 +147,10 @@ def _numbers(line: str, separator: str | None) -> list[float] | None:
 def _read_parquet(path: Path, key: str | None) -> NDArray[Any]:
     """The numeric columns side by side, or the column `key` alone (a column of lists gives a matrix)."""
     if importlib.util.find_spec("pyarrow") is None:
-        raise TableError(f"{path}: reading parquet needs the package pyarrow; install it, or save the matrix as .npy")
+        raise TableError(
+            f"{path}: reading parquet needs the package pyarrow; install the extra: pip install -e '.[parquet]', "
+            "or save the matrix as .npy"
+        )
     pyarrow = importlib.import_module("pyarrow")
     parquet = importlib.import_module("pyarrow.parquet")
     columns_read = None if key is None else [key]

@@ -71,19 +71,37 @@ def downstream(
         weights = weights_of(options["weights"][name], length)
         kappa = float(weights @ weights)
         pooled = pool(embeddings, tokens, weights, centred=False)
-        centre = pooled.mean(axis=0) if centred else np.zeros(size)
-        level = float(labels.mean()) if centred else 0.0
-        coefficients, shrinkage = ridge_regression(pooled - centre, labels - level, ridge * kappa)
-        scores = embeddings @ coefficients
-        decisions = scores[fresh_tokens] @ weights - centre @ coefficients + level
-        positive, negative = scores[: vocabulary // 2], scores[vocabulary // 2 :]
+        scores, shift, shrinkage = token_scores(embeddings, pooled, labels, ridge * kappa, centred)
+        decisions = scores[fresh_tokens] @ weights + shift
         result[f"accuracy_{name}"] = float(np.mean(decisions * fresh_labels > 0.0))
-        alignment, scatter = (positive.mean() - negative.mean()) / 2.0, (positive.var() + negative.var()) / 2.0
-        if not scatter > 0.0:
-            raise ValueError(f"size must leave more than one token a class, got {vocabulary} tokens at d = {size}")
-        result[f"separation_{name}"] = float(alignment / np.sqrt(kappa * scatter))
+        result[f"separation_{name}"] = separation(scores, kappa)
         result[f"shrinkage_{name}"] = shrinkage
     return result
+
+
+def token_scores(
+    embeddings: Array, pooled: Array, labels: Labels, penalty: float, centred: bool
+) -> tuple[Array, float, float]:
+    """Ridge regression of the labels: the score β·x of each token, what is added to a sequence's sum, and (1/d) tr.
+
+    Centred: the means of pooled vectors and labels are taken out before, as an intercept does.
+    """
+    centre = pooled.mean(axis=0) if centred else np.zeros(pooled.shape[1])
+    level = float(labels.mean()) if centred else 0.0
+    coefficients, shrinkage = ridge_regression(pooled - centre, labels - level, penalty)
+    return embeddings @ coefficients, level - float(centre @ coefficients), shrinkage
+
+
+def separation(scores: Array, kappa: float) -> float:
+    """⟨β, a⟩/√(κ βᵀW′β) from the scores of the tokens, the first half of which has sign +.
+
+    Raises ValueError where the classes have no scatter.
+    """
+    positive, negative = scores[: len(scores) // 2], scores[len(scores) // 2 :]
+    scatter = (positive.var() + negative.var()) / 2.0
+    if not scatter > 0.0:
+        raise ValueError(f"size must leave more than one token a class, got {len(scores)} tokens")
+    return float((positive.mean() - negative.mean()) / 2.0 / np.sqrt(kappa * scatter))
 
 
 def ridge_regression(pooled: Array, labels: NDArray[Any], penalty: float) -> tuple[Array, float]:
