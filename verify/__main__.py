@@ -210,14 +210,16 @@ def _calibrate(options: argparse.Namespace, chapters: Sequence[Chapter] | None) 
 
 
 def _figures(options: argparse.Namespace, chapters: Sequence[Chapter] | None) -> int:
-    from verify.figures import draw_figure, figure_names
-    from verify.run import UsageError
+    from verify.figures import chapters_with_figures, draw_figures, figure_names
+    from verify.run import UsageError, default_workers
 
-    unknown = sorted(set(options.names) - set(figure_names()))
+    known = figure_names()
+    unknown = [name for name in options.names if name not in (*known, *chapters_with_figures())]
     if unknown:
-        raise UsageError(f"no figure for {', '.join(unknown)}; there is one for: {', '.join(figure_names())}")
-    for chapter in options.names or figure_names():
-        print(*draw_figure(chapter, options.out, options.seed), sep="\n")
+        raise UsageError(f"no figure for {', '.join(unknown)}; the figures are: {', '.join(known)}")
+    asked = set(options.names)  # a chapter's name asks for all its figures, the main one included
+    wanted = [name for name in known if not asked or name in asked or name.partition("-")[0] in asked]
+    print(*draw_figures(wanted, options.out, options.seed, options.workers or default_workers()), sep="\n")
     return 0
 
 

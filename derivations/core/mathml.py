@@ -1,6 +1,6 @@
-"""Reading the printer's LaTeX as presentation MathML, so that a browser shows exactly the formulas of the LaTeX print.
+"""Reading the printer's LaTeX as presentation MathML, so that a browser shows the very formulas of the LaTeX print.
 
-Only what `derivations.core.render` and the declared notation emit is understood; anything else is an error, never a gap.
+Only what `derivations.core.render` and the declared notation emit is understood; all else is an error, never a gap.
 """
 
 from __future__ import annotations
@@ -29,22 +29,49 @@ _UPRIGHT = _pairs(r"""
     \infty ∞  \partial ∂  \nabla ∇  \emptyset ∅  \forall ∀  \exists ∃  \prime ′  \top ⊤  \perp ⊥
     \star ⋆  \ast ∗  \dagger †  \ldots …  \dots …  \cdots ⋯  \% %  \# #  \& &  \_ _  \surd √
 """)
-_BINARY = _pairs(r"\cdot ⋅  \times ×  \pm ±  \mp ∓  \wedge ∧  \vee ∨  \otimes ⊗  \oplus ⊕  \circ ∘  \setminus ∖  \cup ∪  \cap ∩")
-_BINARY |= {r"\boxtimes": "⊠", r"\boxplus": "⊞", "+": "+", "-": "−", "*": "∗", "/": "/"}
+_BINARY = _pairs(r"""
+    \cdot ⋅  \times ×  \pm ±  \mp ∓  \wedge ∧  \vee ∨  \otimes ⊗  \oplus ⊕  \circ ∘  \setminus ∖  \cup ∪  \cap ∩
+    \boxtimes ⊠  \boxplus ⊞  + +  - −  * ∗  / /
+""")
 _RELATION = _pairs(r"""
     \le ≤  \leq ≤  \ge ≥  \geq ≥  \ne ≠  \neq ≠  \approx ≈  \sim ∼  \simeq ≃  \propto ∝  \equiv ≡  \ll ≪  \gg ≫  \in ∈
     \notin ∉  \subset ⊂  \subseteq ⊆  \to →  \rightarrow →  \leftarrow ←  \mapsto ↦  \Rightarrow ⇒  \Leftrightarrow ⇔
     \succeq ⪰  \preceq ⪯  \mid ∣  \colon :
 """)
 _RELATION |= dict(zip("=<>:", "=<>:", strict=True))
-_FENCES = _pairs(r"( (  ) )  [ [  ] ]  \{ {  \} }  \langle ⟨  \rangle ⟩  \lfloor ⌊  \rfloor ⌋  \lceil ⌈  \rceil ⌉  | |  \| ‖  \vert |  \Vert ‖")
+_FENCES = _pairs(r"""
+    ( (  ) )  [ [  ] ]  \{ {  \} }  | |  \| ‖  \vert |  \Vert ‖
+    \langle ⟨  \rangle ⟩  \lfloor ⌊  \rfloor ⌋  \lceil ⌈  \rceil ⌉
+""")
 _OPENING, _CLOSING = "([{⟨⌊⌈", ")]}⟩⌋⌉"
-_NAMES = ("log", "ln", "exp", "sin", "cos", "tan", "cot", "sinh", "cosh", "tanh", "coth", "arccos", "arcsin", "arctan", "arg", "det", "dim")
+_NAMES = tuple(
+    [
+        "log",
+        "ln",
+        "exp",
+        "sin",
+        "cos",
+        "tan",
+        "cot",
+        "sinh",
+        "cosh",
+        "tanh",
+        "coth",
+        "arccos",
+        "arcsin",
+        "arctan",
+        "arg",
+        "det",
+        "dim",
+    ]
+)
 _LIMIT_NAMES = ("lim", "max", "min", "sup", "inf")
 _LARGE = {r"\sum": "∑", r"\prod": "∏", r"\int": "∫", r"\iint": "∬"}
 _INTEGRALS = (r"\int", r"\iint")
-_SPACES = {r"\quad": 1.0, r"\qquad": 2.0, r"\,": 0.1667, r"\:": 0.2222, r"\;": 0.2778, r"\!": -0.1667, r"\ ": 0.3, "~": 0.3}
-_ACCENTS = {r"\hat": "^", r"\tilde": "~", r"\bar": "¯", r"\dot": "˙", r"\ddot": "¨", r"\vec": "→", r"\overline": "¯", r"\widehat": "^"}
+_SPACES = {r"\quad": 1.0, r"\qquad": 2.0, r"\,": 0.1667, r"\:": 0.2222, r"\;": 0.2778, r"\!": -0.1667}
+_SPACES |= {r"\ ": 0.3, "~": 0.3}
+_ACCENTS = {r"\hat": "^", r"\widehat": "^", r"\tilde": "~", r"\bar": "¯", r"\overline": "¯", r"\vec": "→"}
+_ACCENTS |= {r"\dot": "˙", r"\ddot": "¨"}
 _SIZES = {r"\bigl": 1.2, r"\bigr": 1.2, r"\Bigl": 1.7, r"\Bigr": 1.7}
 _TALL = ("<mfrac", "<mtable", "<munder", "<mo>∫", "<mo>∬")
 _THIN = '<mspace width="0.1667em"/>'
@@ -129,7 +156,7 @@ class _Reader:
     def _verbatim(self) -> str:
         """The characters of a braced group, white space included."""
         self.take("{")
-        depth, words = 1, []
+        depth, words = 1, list[str]()
         while self._place < len(self._tokens):
             token = self._tokens[self._place]
             self._place += 1

@@ -29,7 +29,9 @@ class Report:
     tier: str | None = None
 
 
-def write_report(report: Report, folder: Path, workers: int = 1, chapters: Sequence[Chapter] | None = None) -> list[Path]:
+def write_report(
+    report: Report, folder: Path, workers: int = 1, chapters: Sequence[Chapter] | None = None
+) -> list[Path]:
     """Write `index.html` and a page a chapter into `folder`, which is created; returns the paths, the index first.
 
     Pages are made by `workers` processes; `chapters` replaces those that are found, and is worked on here. For `tier`
@@ -67,9 +69,7 @@ def _book(report: Report, chapters: Sequence[Chapter]) -> Book:
     return Book(chosen, report.figures, report.seed)
 
 
-def _page(
-    report: Report, name: str, chapters: Sequence[Chapter] | None = None
-) -> tuple[str, dict[str, Standing]]:
+def _page(report: Report, name: str, chapters: Sequence[Chapter] | None = None) -> tuple[str, dict[str, Standing]]:
     """The page of a chapter and the verdicts on its claims; all chapters share the error that a test may spend."""
     known = tuple(load_chapters() if chapters is None else chapters)
     chapter = next(one for one in known if one.name == name)

@@ -110,9 +110,7 @@ def _contents(here: _Page) -> str:
         f"<li>{link(f'#law-{law.id}', law.title)}{'' if law.status.stands else f' {law_badge(law)}'}</li>"
         for law in chapter.laws
     )
-    claims = (
-        f"<li>{link(f'#claim-{claim.id}', claim.id)} {here.badge_of(claim)}</li>" for claim in chapter.claims
-    )
+    claims = (f"<li>{link(f'#claim-{claim.id}', claim.id)} {here.badge_of(claim)}</li>" for claim in chapter.claims)
     parts = details(f"{len(chapter.laws)} laws", f"<ul>{''.join(laws)}</ul>")
     return parts + details(f"{len(chapter.claims)} claims", f"<ul>{''.join(claims)}</ul>")
 

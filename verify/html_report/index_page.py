@@ -88,7 +88,9 @@ def _papers(book: Book, standings: Mapping[str, Standing]) -> Iterator[str]:
         laws = [law for chapter in book.chapters for law in chapter.laws if re.search(pattern, law.source)]
         if laws:
             yield f'<h3 id="paper-{key.lower()}">{text(f"{key}: {citation}")}</h3>'
-            yield table(("statement", "source", "status", "claims"), (_statement_row(book, law, standings) for law in laws))
+            yield table(
+                ("statement", "source", "status", "claims"), (_statement_row(book, law, standings) for law in laws)
+            )
 
 
 def _statement_row(book: Book, law: Law, standings: Mapping[str, Standing]) -> tuple[str, ...]:
