@@ -93,10 +93,7 @@ def mathml(source: str, block: bool = False) -> str:
     Raises ValueError that names the command, if the source holds one that is not known here.
     """
     try:
-        reader = _Reader(source)
-        body = _row(reader.atoms(""))
-        if reader.peek():
-            raise ValueError(f"{reader.peek()!r} closes what was not opened")
+        body = _row(_Reader(source).atoms())
     except ValueError as error:
         shown = source if len(source) <= 80 else f"{source[:80]}…"
         raise ValueError(f"no MathML for {shown!r}: {error}") from error
@@ -245,7 +242,7 @@ class _Reader:
             return self._words(token)
         if token in (r"\begin", r"\substack"):
             return self._environment(self._verbatim() if token == r"\begin" else "")
-        raise ValueError(f"the command {token} is not known")
+        raise ValueError(f"{token} is not known, or has no place here")
 
     def _words(self, token: str) -> _Atom:
         words = self._verbatim()

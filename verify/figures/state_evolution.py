@@ -13,6 +13,7 @@ from verify.randomness import generator
 from verify.samplers import load_sampler
 
 KAPPA0, NOISE, LAM = 0.5, 0.5, 0.01
+GRID = (0.08, 2.5, 16)
 RATIOS = (0.1, 0.2, 0.5, 1.0, 2.0)
 SIZE, DRAWS = 48, 6
 SPECTRUM_SIZE, SPECTRUM_DRAWS, SPECTRUM_RATIO = 72, 4, 1.0
@@ -21,7 +22,7 @@ SPECTRUM_SIZE, SPECTRUM_DRAWS, SPECTRUM_RATIO = 72, 4, 1.0
 def draw(figure: Any, seed: int) -> str:
     """Learning curves with and without label noise, and the learned eigenvalues at one sample ratio."""
     left, right = figure.subplots(1, 2)
-    grid = np.geomspace(0.08, 2.5, 16)
+    grid = np.geomspace(*GRID)
     for noise, colour, line, marker, label in (
         (NOISE, "blue", "-", "o", "noisy labels"),
         (0.0, "green", "--", "s", "labels without noise"),

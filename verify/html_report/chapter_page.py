@@ -244,7 +244,7 @@ def _about(book: Book, claim: Claim) -> Iterator[tuple[str, str]]:
 def _exact(value: Any) -> Any:
     import sympy as sp
 
-    return sp.sympify(value) if isinstance(value, int | float) else value
+    return sp.sympify(value, strict=True)
 
 
 def _judged(judged: Judged) -> Iterator[str]:
