@@ -1,4 +1,4 @@
-"""The figures: one command draws them, each with its caption, and every chapter has one. Reduced sizes test them all."""
+"""The figures: one command draws them, each with its caption; every chapter has one. Small sizes test them all."""
 
 from __future__ import annotations
 
