@@ -127,7 +127,8 @@ def _notation(chapter: Chapter) -> str:
 
 def _figures(book: Book, chapter: Chapter) -> Iterator[str]:
     """The figures that have been drawn for this chapter, each with its caption, as images inside the page."""
-    found = sorted(path for path in book.figures.glob("*.svg") if path.stem.split("-")[0] == chapter.name)
+    own = (path for path in book.figures.glob("*.svg") if path.stem.partition("-")[0] == chapter.name)
+    found = sorted(own, key=lambda path: path.stem)  # the main figure first: its name is the shortest
     if found:
         yield '<h2 id="figures">Figures</h2>'
     for path in found:
@@ -157,7 +158,7 @@ def _law(here: _Page, law: Law) -> str:
             ("condition", formula(law.where()) if law.where else ""),
             ("branch", text(law.branch)),
             ("source", text(law.source)),
-            ("status", _status(book, law)),
+            ("status", "" if law.status.stands else _status(book, law)),
             ("uses", uses),
             ("claims", claims or "none: checked by its derivation and in numbers"),
         ]

@@ -56,7 +56,11 @@ table.wide td:nth-child(2) { min-width: 17rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.15rem 1rem; margin: 0.5rem 0; font-size: 0.92rem; }
 dt { color: var(--soft); }
 dd { margin: 0; min-width: 0; }
-@media (max-width: 36rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: 0.4rem; } }
+@media (max-width: 36rem) {
+  body { padding: 0 0.6rem 3rem; }
+  section.item { padding: 0.7rem; }
+  dl { gap: 0.2rem 0.6rem; }
+}
 details { margin: 0.5rem 0; }
 summary { cursor: pointer; color: var(--link); }
 details ol { padding-left: 1.4rem; }
