@@ -21,7 +21,7 @@ from sympy import Eq
 from derivations.core import Chapter, load_chapter
 from tests import engine_toys, toy_chapter
 from verify.__main__ import main
-from verify.html_report import Report, write_report
+from verify.html_report import ReportSettings, write_report
 from verify.html_report.elements import page, text
 from verify.html_report.index_page import versions
 from verify.plots import plot_as_svg
@@ -93,7 +93,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (figures / "finite_length.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"/>')
     (figures / "finite_length.txt").write_text("A caption with <tags>.\nMade by: a command\n")
     found = [load_chapter(name) for name in REAL]
-    write_report(Report((), out, figures), out / "report", chapters=found)
+    write_report(ReportSettings((), out, figures), out / "report", chapters=found)
     return out / "report"
 
 
@@ -182,6 +182,8 @@ def test_the_report_draws_nothing_and_takes_the_higher_tier(tmp_path: Path, caps
         assert (tmp_path / "draws.sqlite").stat().st_size == stored
         index = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
         assert f"8 at tier {tier}" in index
+    assert main(["report", "toys", "--tier", "full", "--out", str(tmp_path)], toys) == 0  # its first look is standard
+    assert "tier full, look 0, seed 0" in (tmp_path / "report" / "toys.html").read_text(encoding="utf-8")
     assert main(["report", "toys", "--tier", "quick", "--seed", "5", "--out", str(tmp_path)], toys) == 0
     assert "No draws are stored for seed 5" in (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
     assert "toy-growth" not in " ".join(path.name for path in (tmp_path / "report").iterdir())
@@ -194,7 +196,7 @@ def test_a_wrong_chapter_or_folder_is_a_usage_error(tmp_path: Path, capsys: pyte
     assert not (tmp_path / "out").exists()
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageError, match="cannot be written"):
-        write_report(Report(("toys",), tmp_path, tmp_path), tmp_path / "file" / "report", chapters=toys)
+        write_report(ReportSettings(("toys",), tmp_path, tmp_path), tmp_path / "file" / "report", chapters=toys)
 
 
 def test_words_are_escaped(tmp_path: Path) -> None:
@@ -202,7 +204,7 @@ def test_words_are_escaped(tmp_path: Path) -> None:
     law = replace(law, title="<script>alert('&')</script>", source='"quoted" <b>', branch="a < b & c")
     name = "toys"
     angry = replace(engine_toys.chapter([], name), laws=(law,))
-    write_report(Report((), tmp_path, tmp_path), tmp_path / "report", chapters=[angry])
+    write_report(ReportSettings((), tmp_path, tmp_path), tmp_path / "report", chapters=[angry])
     source = (tmp_path / "report" / f"{name}.html").read_text(encoding="utf-8")
     assert "<script" not in source and "<b>" not in source
     words = " ".join(Page(source).words)
@@ -229,8 +231,7 @@ def test_a_plot_follows_the_colour_of_its_page(folder: Path) -> None:
 def test_pages_made_in_processes_are_those_made_here(tmp_path: Path) -> None:
     both: dict[int, Any] = {}
     for workers in (1, 2):
-        report = Report(REAL, tmp_path, tmp_path)
-        paths = write_report(report, tmp_path / str(workers), workers)
+        paths = write_report(ReportSettings(REAL, tmp_path, tmp_path), tmp_path / str(workers), workers)
         both[workers] = [path.read_bytes() for path in paths]
     assert both[1] == both[2]
 

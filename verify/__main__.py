@@ -224,11 +224,11 @@ def _figures(options: argparse.Namespace, chapters: Sequence[Chapter] | None) ->
 
 
 def _report(options: argparse.Namespace, chapters: Sequence[Chapter] | None) -> int:
-    from verify.html_report import Report, write_report
+    from verify.html_report import ReportSettings, write_report
     from verify.run import default_workers
 
-    report = Report(tuple(options.names), options.out, options.figures, options.seed, options.tier)
-    paths = write_report(report, options.out / PAGES, options.workers or default_workers(), chapters)
+    settings = ReportSettings(tuple(options.names), options.out, options.figures, options.seed, options.tier)
+    paths = write_report(settings, options.out / PAGES, options.workers or default_workers(), chapters)
     print(f"{len(paths)} pages; open {paths[0]}")
     return 0
 

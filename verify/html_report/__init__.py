@@ -15,11 +15,11 @@ from verify.html_report.index_page import index_page
 from verify.html_report.verdicts import Standing, stored_verdicts
 from verify.run import Registry, UsageError, open_store
 
-__all__ = ["Report", "write_report"]
+__all__ = ["ReportSettings", "write_report"]
 
 
 @dataclass(frozen=True)
-class Report:
+class ReportSettings:
     """What a report is made of: the chapters that have a page, the draws, the figures, the seed and the tier."""
 
     names: tuple[str, ...]
@@ -30,7 +30,7 @@ class Report:
 
 
 def write_report(
-    report: Report, folder: Path, workers: int = 1, chapters: Sequence[Chapter] | None = None
+    settings: ReportSettings, folder: Path, workers: int = 1, chapters: Sequence[Chapter] | None = None
 ) -> list[Path]:
     """Write `index.html` and a page a chapter into `folder`, which is created; returns the paths, the index first.
 
@@ -38,13 +38,13 @@ def write_report(
     see `stored_verdicts`. Raises UsageError for a chapter that does not exist or a folder that cannot be written.
     """
     known = tuple(load_chapters() if chapters is None else chapters)
-    _check(report.names, known)
-    book = _book(report, known)
-    open_store(report.draws).close()  # made, or refused, once and not by every process
+    _check(settings.names, known)
+    book = _book(settings, known)
+    open_store(settings.draws).close()  # made, or refused, once and not by every process
     if workers == 1 or chapters is not None:
-        made = {chapter.name: _page(report, chapter.name, known) for chapter in book.chapters}
+        made = {chapter.name: _page(settings, chapter.name, known) for chapter in book.chapters}
     else:
-        made = _in_processes(report, book, workers)
+        made = _in_processes(settings, book, workers)
     standings = {name: standing for _, found in made.values() for name, standing in found.items()}
     pages = {"index": index_page(book, standings), **{chapter.name: made[chapter.name][0] for chapter in book.chapters}}
     paths = [folder / f"{name}.html" for name in pages]
@@ -64,28 +64,30 @@ def _check(names: Sequence[str], chapters: Sequence[Chapter]) -> None:
         raise UsageError(f"no chapter {', '.join(unknown)}; a page can be made for: {', '.join(known)}")
 
 
-def _book(report: Report, chapters: Sequence[Chapter]) -> Book:
-    chosen = tuple(chapter for chapter in chapters if not report.names or chapter.name in report.names)
-    return Book(chosen, report.figures, report.seed)
+def _book(settings: ReportSettings, chapters: Sequence[Chapter]) -> Book:
+    chosen = tuple(chapter for chapter in chapters if not settings.names or chapter.name in settings.names)
+    return Book(chosen, settings.figures, settings.seed)
 
 
-def _page(report: Report, name: str, chapters: Sequence[Chapter] | None = None) -> tuple[str, dict[str, Standing]]:
+def _page(
+    settings: ReportSettings, name: str, chapters: Sequence[Chapter] | None = None
+) -> tuple[str, dict[str, Standing]]:
     """The page of a chapter and the verdicts on its claims; all chapters share the error that a test may spend."""
     known = tuple(load_chapters() if chapters is None else chapters)
     chapter = next(one for one in known if one.name == name)
-    with open_store(report.draws) as store:
+    with open_store(settings.draws) as store:
         claims = [name] if chapter.claims else []
-        verdicts = stored_verdicts(Registry.of(known), store, claims, report.seed, report.tier) if claims else {}
-    page = chapter_page(_book(report, known), chapter, verdicts)
+        verdicts = stored_verdicts(Registry.of(known), store, claims, settings.seed, settings.tier) if claims else {}
+    page = chapter_page(_book(settings, known), chapter, verdicts)
     return page, {claim: Standing.of(judged) for claim, judged in verdicts.items()}
 
 
-def _in_processes(report: Report, book: Book, workers: int) -> dict[str, tuple[str, dict[str, Standing]]]:
+def _in_processes(settings: ReportSettings, book: Book, workers: int) -> dict[str, tuple[str, dict[str, Standing]]]:
     """The pages by name, the longest ones begun first."""
     from joblib import Parallel, delayed, parallel_config
 
     long_first = sorted(book.chapters, key=lambda chapter: -len(chapter.laws) - 2 * len(chapter.claims))
     names = [chapter.name for chapter in long_first]
     with parallel_config(backend="loky", inner_max_num_threads=1):
-        pages = Parallel(n_jobs=min(workers, len(names)))(delayed(_page)(report, name) for name in names)
+        pages = Parallel(n_jobs=min(workers, len(names)))(delayed(_page)(settings, name) for name in names)
     return dict(zip(names, pages, strict=True))
