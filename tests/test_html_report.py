@@ -22,7 +22,7 @@ from derivations.core import Chapter, load_chapter
 from tests import engine_toys, toy_chapter
 from verify.__main__ import main
 from verify.html_report import ReportSettings, write_report
-from verify.html_report.elements import page, text
+from verify.html_report.elements import page, prose, text
 from verify.html_report.index_page import versions
 from verify.plots import plot_as_svg
 from verify.run import Registry, Run, UsageError, open_store
@@ -97,6 +97,11 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out / "report"
 
 
+def letters(words: str) -> str:
+    """Words without spaces and without the marks that a page shows by position."""
+    return re.sub(r"[\s$_^(){}]", "", words)
+
+
 def pages(*folders: Path) -> Iterator[tuple[Path, str]]:
     for folder in folders:
         for path in sorted(folder.glob("*.html")):
@@ -136,17 +141,17 @@ def test_every_law_and_claim_has_its_place(folder: Path, real: Path) -> None:
             shown = Page((where / f"{chapter.name}.html").read_text(encoding="utf-8"))
             assert {f"law-{law.id}" for law in chapter.laws} <= set(shown.ids)
             assert {f"claim-{claim.id}" for claim in chapter.claims} <= set(shown.ids)
-            words = " ".join(shown.words)
+            words = letters("".join(shown.words))
             for law in chapter.laws:
-                assert law.title in words
-                assert all(step.reason.replace("$", "") in words for step in law.steps)
-                assert law.source in words
+                assert letters(law.title) in words
+                assert all(letters(step.reason) in words for step in law.steps)
+                assert letters(law.source) in words
 
 
 def test_a_judged_claim_shows_what_its_verdict_rests_on(folder: Path) -> None:
     source = (folder / "toys.html").read_text(encoding="utf-8")
     part = source[source.index('id="claim-level"') : source.index('id="claim-wrong-level"')]
-    words = " ".join(Page(f"<section>{part.partition('>')[2]}".rpartition("<section")[0]).words)
+    words = "".join(Page(f"<section>{part.partition('>')[2]}".rpartition("<section")[0]).words)
     for wanted in ("SUPPORTED", "every rival is refuted", "tier quick, seed 0", "80 at 16", "one more", "refuted"):
         assert wanted in words
     assert "L must be known to 1" in words and "family-wise error" in words
@@ -209,6 +214,19 @@ def test_words_are_escaped(tmp_path: Path) -> None:
     assert "<script" not in source and "<b>" not in source
     words = " ".join(Page(source).words)
     assert "<script>alert('&')</script>" in words and "a < b & c" in words
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("Σ w_t ξ_t", "Σ w<sub>t</sub> ξ<sub>t</sub>"),
+        ("c N^(-rate), λ^2", "c N<sup>-rate</sup>, λ<sup>2</sup>"),
+        ("x_{i j} < 1", "x<sub>i j</sub> &lt; 1"),
+        ("module attention_weights", "module attention_weights"),
+    ],
+)
+def test_scripts_in_sentences(words: str, shown: str) -> None:
+    assert prose(words) == shown
 
 
 def test_the_frame_takes_its_title_as_words() -> None:

@@ -21,6 +21,7 @@ from verify.html_report.elements import (
     law_badge,
     link,
     page,
+    prose,
     table,
     text,
 )
@@ -101,7 +102,7 @@ def _introduction(chapter: Chapter) -> str:
     """The rest of the chapter's docstring."""
     lines = (chapter.module.__doc__ or "").strip().splitlines()[1:]
     paragraph = " ".join(line.strip() for line in lines if line.strip())
-    return f"<p>{text(paragraph)}</p>" if paragraph else ""
+    return f"<p>{prose(paragraph)}</p>" if paragraph else ""
 
 
 def _contents(here: _Page) -> str:
@@ -118,7 +119,7 @@ def _contents(here: _Page) -> str:
 def _notation(chapter: Chapter) -> str:
     rows = []
     for quantity in notation(chapter, chapter.laws):
-        meaning = text(quantity.meaning)
+        meaning = prose(quantity.meaning)
         if quantity.definition is not None:
             meaning += f"; measured as {inline(quantity.definition)}"
         rows.append((inline(quantity), meaning, inline(quantity.domain)))
@@ -156,7 +157,7 @@ def _law(here: _Page, law: Law) -> str:
     known = facts(
         [
             ("condition", formula(law.where()) if law.where else ""),
-            ("branch", text(law.branch)),
+            ("branch", prose(law.branch)),
             ("source", text(law.source)),
             ("status", "" if law.status.stands else _status(book, law)),
             ("uses", uses),
@@ -164,7 +165,7 @@ def _law(here: _Page, law: Law) -> str:
         ]
     )
     return (
-        f'<section class="item" id="law-{law.id}"><h3>{text(law.title)} {law_badge(law)}</h3>'
+        f'<section class="item" id="law-{law.id}"><h3>{prose(law.title)} {law_badge(law)}</h3>'
         f"{formula(law.statement)}{known}{_derivation(law)}</section>"
     )
 
@@ -176,7 +177,7 @@ def _status(book: Book, law: Law) -> str:
 
 
 def _derivation(law: Law) -> str:
-    steps = "".join(f"<li>{text(step.reason)}{formula(step.equation)}</li>" for step in law.steps)
+    steps = "".join(f"<li>{prose(step.reason)}{formula(step.equation)}</li>" for step in law.steps)
     count = len(law.steps)
     return details(f"Derivation, {count} step{'' if count == 1 else 's'}", f"<ol>{steps}</ol>")
 
@@ -217,9 +218,9 @@ def _claim(here: _Page, claim: Claim) -> str:
     parts = [
         f'<section class="item" id="claim-{claim.id}">',
         f"<h3>{code(claim.id)} {here.badge_of(claim)}</h3>",
-        f"<p>{text(claim.law.title)}, {text(hypothesis_text(claim))}.</p>",
+        f"<p>{prose(claim.law.title)}, {prose(hypothesis_text(claim))}.</p>",
         formula(claim.law.statement),
-        f"<p>{text(claim.note)}</p>" if claim.note else "",
+        f"<p>{prose(claim.note)}</p>" if claim.note else "",
         facts(_about(here.book, claim)),
         *(_judged(judged) if judged else ()),
         "</section>",
@@ -232,11 +233,11 @@ def _about(book: Book, claim: Claim) -> Iterator[tuple[str, str]]:
     yield "law", f"{book.law_link(claim.law)} {law_badge(claim.law)}"
     yield "given", "".join(formula(getattr(given, "statement", given)) for given in claim.given)
     reads = "".join(
-        f"<li>{inline(symbol)}: {text(symbol.meaning)}, by {inline(source)}</li>"
+        f"<li>{inline(symbol)}: {prose(symbol.meaning)}, by {inline(source)}</li>"
         for symbol, source in claim.reads.items()
     )
     yield "measured", f"<ul>{reads}</ul>" if reads else ""
-    yield "experiment", f"{code(experiment.name)}: {text(experiment.model.description)}"
+    yield "experiment", f"{code(experiment.name)}: {prose(experiment.model.description)}"
     values = [f"{inline(quantity)} = {inline(_exact(value))}" for quantity, value in experiment.parameters.items()]
     values += [f"{text(name)} = {text(option_text(value))}" for name, value in experiment.options.items()]
     yield "at", ", ".join(values)
@@ -255,7 +256,7 @@ def _judged(judged: Judged) -> Iterator[str]:
     yield facts(
         [
             ("verdict", f"{verdict_badge(Standing.of(judged))} (expected {text(expected_text(result.entry.claim))})"),
-            ("why", text(judgement.reason)),
+            ("why", prose(judgement.reason)),
             ("to resolve it", text(judgement.remedy)),
             ("run", f"tier {judged.tier}{look}, seed {result.seed}, {duration(result.seconds)} of one core"),
             ("replicates", text(plan)),
@@ -293,7 +294,7 @@ def _numbers(judged: Judged) -> str:
 def _rivals(judgement: Judgement) -> str:
     rows = [
         (
-            text(rival.name),
+            prose(rival.name),
             number(rival.z, "+.1f"),
             badge("refuted", "supported") if rival.refuted else badge("not refuted", UNRESOLVED.lower()),
             f"{100 * rival.power:.1f} %",

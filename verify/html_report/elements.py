@@ -6,6 +6,7 @@ Every text passes through `text`; only what this package or a printer made is pu
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -79,10 +80,20 @@ figure svg text { fill: currentColor; }
 figcaption { color: var(--soft); font-size: 0.9rem; white-space: pre-line; }
 """
 
+# One letter before the mark: identifiers such as attention_weights stay as they are.
+_BELOW = re.compile(r"(?<![\w_])([^\W\d_]['′]?)_(?:\{([^{}]*)\}|([^\W_]+))")
+_ABOVE = re.compile(r"\^(?:\(([^()]*)\)|\{([^{}]*)\}|([^\W_]))")
+
 
 def text(words: Any) -> str:
     """Words as escaped text, without the marks of inline mathematics."""
     return html.escape(prose_to_text(str(words)))
+
+
+def prose(words: Any) -> str:
+    """A sentence as escaped text in which w_t and N^(−rate) have their script below and above."""
+    lowered = _BELOW.sub(lambda found: f"{found[1]}<sub>{found[2] or found[3]}</sub>", text(words))
+    return _ABOVE.sub(lambda found: f"<sup>{found[1] or found[2] or found[3]}</sup>", lowered)
 
 
 def formula(expression: Any) -> str:
