@@ -202,6 +202,13 @@ class FreeLaw:
             raise ValueError(f"edges need numbers for {', '.join(sorted(s.name for s in free))}; substitute them first")
         return sp.Poly(self.discriminant, z).real_roots() if self.discriminant.has(z) else []
 
+    @property
+    def free_symbols(self) -> set[Any]:
+        """The symbols among the parameters."""
+        values = [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]
+        parts = [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
+        return set().union(*(part.free_symbols for part in parts))
+
     # -- operations
 
     def subs(self, values: Any) -> FreeLaw:
@@ -228,7 +235,7 @@ class FreeLaw:
         return SumPower(self, exponent)
 
     def product_power(self, exponent: Any) -> FreeLaw:
-        """The free product of `exponent` copies, exponent ≥ 1 (a polynomial needs a rational one)."""
+        """The free product of `exponent` copies, any real exponent ≥ 1 (a polynomial needs a rational one)."""
         return ProductPower(self, exponent)
 
     def compress(self, fraction: Any) -> FreeLaw:
@@ -587,7 +594,7 @@ class ProductPower(FreeLaw):
         if not (self.exponent.is_Rational and self.exponent.q <= MAXIMUM_DENOMINATOR):
             raise ValueError(
                 f"exponent must be rational with a denominator up to {MAXIMUM_DENOMINATOR} for a polynomial, "
-                f"got {self.exponent}; its moments and S-transform are available"
+                f"got {self.exponent}; without one there are moments, the S-transform and the power's own distribution"
             )
         power, root = int(self.exponent.p), int(self.exponent.q)
         inner = sp.Dummy("inner")

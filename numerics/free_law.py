@@ -18,8 +18,9 @@ from scipy.interpolate import CubicSpline
 
 from derivations import free_probability as chapter
 from derivations._free_calculus import FreeLaw as Law
-from derivations._free_calculus import g, z
+from derivations._free_calculus import ProductPower, Scaled, Shifted, g, z
 from numerics.compile import function
+from numerics.free_power import PowerCurve
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -46,15 +47,15 @@ class FreeLaw:
         if not isinstance(law, Law):
             raise ValueError(f"law must be a law of derivations.free_probability, got {law!r}")
         self.law = law.subs({s: _exact(v) for s, v in parameters.items()}) if parameters else law
-        free = sorted(s.name for s in self.law.polynomial.free_symbols - {z, g})
+        free = sorted(s.name for s in self.law.free_symbols)
         if free:
             raise ValueError(f"law needs numbers for {', '.join(free)}; pass parameters={{symbol: number}}")
-        self._mean, second = self.law.moments(2)
-        self._variance = sp.simplify(second - self._mean**2)
+        self._mean, second = (_settled(moment) for moment in self.law.moments(2))
+        self._variance = second - self._mean**2
         self.atoms: tuple[tuple[float, float], ...] = tuple(
             sorted((float(p), float(w)) for p, w in self.law.atoms() if float(w) > 0)
         )
-        self._curve = _Curve(self.law, float(self._mean), float(second))
+        self._curve: Any = _power_curve(self.law) or _Curve(self.law, float(self._mean), float(second))
         self._check_total()
 
     def __repr__(self) -> str:
@@ -63,11 +64,8 @@ class FreeLaw:
     # ------------------------------------------------------------------ shape
 
     @cached_property
-    def _intervals(self) -> list[_Interval]:
-        """The intervals between neighbouring candidates for an edge that carry a density, cut where it turns fast."""
-        bands = [(a, b) for a, b in itertools.pairwise(self._curve.edges) if self._curve.carries(a, b)]
-        ends = [[a, *self._curve.narrows(a, b), b] for a, b in bands]
-        return [_Interval(self._curve, a, b) for points in ends for a, b in itertools.pairwise(points)]
+    def _intervals(self) -> list[Any]:
+        return list(self._curve.intervals())
 
     def support(self) -> list[tuple[float, float]]:
         """The bands of the continuous part as (left, right), from left to right; atoms are in `atoms`."""
@@ -90,7 +88,7 @@ class FreeLaw:
     def _check_total(self) -> None:
         mass = sum(w for _, w in self.atoms) + sum(part.mass for part in self._intervals)
         mean = sum(p * w for p, w in self.atoms) + sum(part.first for part in self._intervals)
-        scale = float(sp.sqrt(self._variance + self._mean**2))
+        scale = float(self._variance + self._mean**2) ** 0.5
         if abs(mass - 1) > CHECK or abs(mean - float(self._mean)) > CHECK * scale:
             raise ArithmeticError(
                 f"the density of {self.law} has mass {mass} and mean {mean} where 1 and {float(self._mean)} are exact: "
@@ -228,6 +226,27 @@ class FreeLaw:
         return 1.0 if order == 0 else float(self.law.moments(int(order))[-1])
 
 
+def _power_curve(law: Law) -> PowerCurve | None:
+    """The curve of a product power with an exponent that is no integer, scaled and shifted or not; else None.
+
+    A rational exponent has a polynomial too, but one of many branches; the power's own subordination needs none.
+    """
+    scale, shift = sp.Integer(1), sp.Integer(0)
+    while isinstance(law, Scaled | Shifted):
+        if isinstance(law, Scaled):
+            scale *= law.factor
+        else:
+            shift += scale * law.shift
+        law = law.law
+    exponent = sp.Integer(1)
+    while isinstance(law, ProductPower):
+        exponent *= law.exponent
+        law = law.law
+    if exponent.is_Integer:
+        return None
+    return PowerCurve(FreeLaw(law), float(exponent), float(scale), float(shift))
+
+
 class _Curve:
     """The polynomial P(z, G) as floats around any origin, and its physical branch by continuation from infinity.
 
@@ -354,6 +373,12 @@ class _Curve:
                     distinct.append(mp.mpf(0) if abs(r) < mp.mpf(10) ** (10 - DIGITS) else r)
         return distinct
 
+    def intervals(self) -> list[_Interval]:
+        """The intervals between neighbouring candidates for an edge that carry a density, cut where it turns fast."""
+        bands = [(a, b) for a, b in itertools.pairwise(self.edges) if self.carries(a, b)]
+        ends = [[a, *self.narrows(a, b), b] for a, b in bands]
+        return [_Interval(self, a, b) for points in ends for a, b in itertools.pairwise(points)]
+
     def carries(self, a: Any, b: Any) -> bool:
         """Whether the density is positive between two neighbouring candidates, where the branch is analytic."""
         with mp.workdps(DIGITS):
@@ -444,6 +469,10 @@ class _Curve:
         target = np.asarray(zeta, dtype=complex)
         if origin is not None:
             return self._in_chunks(target, origin)
+        if self.degree == 1:
+            with np.errstate(divide="ignore"):
+                constant, lead = self.powers(target, self.origin)
+                return np.asarray(-constant / lead)
         if self._radical is not None:
             return self._closed(target, *self._radical)
         out = np.empty(target.size, dtype=complex)
@@ -775,6 +804,11 @@ def _digits(coefficient: Any) -> Any:
     if coefficient.is_Rational:
         return mp.mpf(int(coefficient.p)) / int(coefficient.q)
     return mp.mpmathify(coefficient.evalf(DIGITS + 20))
+
+
+def _settled(number: Any) -> Any:
+    """A rational as it is, any other exact number with DIGITS digits: powers of roots are dear to simplify."""
+    return number if number.is_Rational else number.evalf(DIGITS)
 
 
 def _exact(value: Any) -> Any:

@@ -76,20 +76,20 @@ def reference(law, x):
         degree = max(i for i, _, _ in terms)
         first, second = (mp.mpf(int(q.p)) / int(q.q) for q in map(sp.Rational, law.moments(2)))
 
-        def polished(at, value):
+        def polished(at, value, digits=12):
             columns = [mp.fsum(c * at**k for j, k, c in terms if j == i) for i in range(degree, -1, -1)]
             for _ in range(60):
                 total, change = mp.polyval(columns, value, derivative=1)
                 value -= total / change
-                if abs(total / change) < mp.mpf(10) ** -45 * abs(value):
+                if abs(total / change) < mp.mpf(10) ** -digits * abs(value):
                     return value
             raise AssertionError(f"Newton's method did not settle at {at}")
 
         height = mp.mpf(500) * (1 + abs(x))
         inverse = 1 / (x + 1j * height)
         value = before = earlier = polished(x + 1j * height, inverse * (1 + inverse * (first + inverse * second)))
-        while height > 1e-20:
-            height *= mp.mpf("0.85")
+        while height > 1e-10:
+            height *= mp.mpf("0.8")
             guess = earlier * (value / before) ** 3  # the logarithm, continued by a parabola
             earlier, before, value = before, value, polished(x + 1j * height, guess)
         value = polished(mp.mpf(x), value)
@@ -117,8 +117,9 @@ def test_density_against_mpmath(name):
     """1e-12 max(1, f) + 4 ulp(x) |f'|, in the first and the last band, close to their ends too."""
     law = numeric(name)
     bands = law.support()
-    shares = (1e-6, 0.013, 0.31, 0.77, 1 - 1e-6)
-    for x in {a + share * (b - a) for a, b in (bands[0], bands[-1]) for share in shares}:
+    first, last = bands[0], bands[-1]
+    for (a, b), share in ((first, 1e-6), (first, 0.013), (first, 0.31), (last, 0.77), (last, 1 - 1e-6)):
+        x = a + share * (b - a)
         right, slope = reference(LAWS[name], x)
         assert abs(law.pdf(x) - right) <= 1e-12 * max(1, right) + 4 * np.spacing(abs(x)) * abs(slope)
 
@@ -222,7 +223,10 @@ DRAWN = {
     "signed product": lambda a, b: Atoms((-1, 2), (a / 3, 1 - a / 3)) * MarchenkoPastur(b),
     "power": lambda a, b: MarchenkoPastur(a).sum_power(1 + b),
     "power of atoms": lambda a, b: Atoms((-1, 0, 2), (a / 6, b / 6, 1 - a / 6 - b / 6)).sum_power(1 + b),
-    "product power": lambda a, b: MarchenkoPastur(a).product_power(1 + sp.ceiling(b / 2) / 2),
+    "product power": lambda a, b: MarchenkoPastur(a).product_power(1 + b),
+    "power of levels": lambda a, b: (
+        2 * Atoms((0, 1, 4), (a / 4, (1 - a / 4) / 2, (1 - a / 4) / 2)).product_power(1 + b)
+    ),
     "compression": lambda a, b: (Atoms((0, 2)) + Semicircle(b)).compress(a / 3),
     "poisson": lambda a, b: FreePoisson(a, Atoms((-1, 2), (b / 3, 1 - b / 3))),
     "inverse": lambda a, b: MarchenkoPastur(a / 3).inverse() * MarchenkoPastur(b),
@@ -261,11 +265,68 @@ def test_known_values():
 
 @pytest.mark.parametrize(
     ("operation", "first", "second"),
-    [("sum", 1, 3), ("sum", 5, 3), ("Wishart", 2, 9), ("signed product", 7, 9), ("product power", 12, 1)],
+    [
+        ("sum", 1, 3),
+        ("sum", 5, 3),
+        ("Wishart", 2, 9),
+        ("signed product", 7, 9),
+        ("product power", 12, 1),
+        ("product power", 5, 1),
+    ],
 )
 def test_branches_that_were_missed(operation, first, second):
     """Another root near the series at infinity, branch points near the axis, an atom on a band, a hard edge."""
     FreeLaw(DRAWN[operation](sp.Rational(first, 5), sp.Rational(second, 5)))
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("power", [1.01, 1.25, float(np.sqrt(2)), 3.7])
+def test_real_powers_of_a_product(ratio, power):
+    """Any real exponent: z = (1 + m)(1 + c m)^t/m with 50 digits, edges where dz/dm = 0, the resolvent off the axis."""
+    law = FreeLaw(MarchenkoPastur(ratio).product_power(power))
+    (low, high), *others = law.support()
+    assert not others and (low == 0) == (ratio >= 1)
+    with mp.workdps(50):
+        c, t = mp.mpf(ratio), mp.mpf(power)
+
+        def argument(value):
+            return (1 + value) * (1 + c * value) ** t / value
+
+        # d log z/dm = 1/(1+m) + tc/(1+cm) − 1/m = 0 is a quadratic in m; its positive root is the upper edge's.
+        edge = mp.findroot(
+            lambda v: 1 / (1 + v) + t * c / (1 + c * v) - 1 / v, (mp.mpf("0.05"), mp.mpf(40)), solver="anderson"
+        )
+        assert high == pytest.approx(float(argument(edge)), rel=1e-14)
+        for x in (low + 1e-4 * (high - low), 0.5 * (low + high), high - 1e-4 * (high - low)):
+            start = complex(x * law.stieltjes(x) - 1)
+            exact = mp.findroot(lambda v: argument(v) - mp.mpf(x), mp.mpmathify(start))  # noqa: B023
+            slope = mp.im(1 / mp.diff(argument, exact)) / mp.pi / x
+            right = float(-mp.im(exact) / mp.pi / x)
+            assert right > 0
+            assert abs(law.pdf(x) - right) <= 1e-12 * max(1, right) + 4 * np.spacing(x) * abs(float(slope))
+    for at in (0.5 * high + 0.3j, high + 1e-3 + 1e-9j, -1.0 + 0j, 2 * high + 0j, 1e-3j):
+        value = law.stieltjes(at)
+        moment = at * value - 1
+        assert (1 + moment) * (1 + ratio * moment) ** power / moment == pytest.approx(at, rel=1e-9)
+        step = 1e-7 * abs(at)
+        difference = (law.stieltjes(at + step) - law.stieltjes(at - step)) / (2 * step)
+        assert law.resolvent(at)[1] == pytest.approx(difference, rel=1e-4)
+
+
+def test_real_powers_meet_the_integer_ones():
+    """Near 2 copies against the polynomial of exactly 2; scaled and turned round; atoms."""
+    small = sp.Rational(1, 10**9)
+    for base in (MarchenkoPastur(0.5), Atoms((1, 3), (0.4, 0.6))):
+        near, whole = (FreeLaw(-2 * base.product_power(t) + 1) for t in (2 + small, 2))
+        assert np.array(near.support()) == pytest.approx(np.array(whole.support()), rel=1e-7)
+        x = np.concatenate([np.linspace(a, b, 12)[1:-1] for a, b in whole.support()])
+        assert near.pdf(x) == pytest.approx(whole.pdf(x), rel=1e-6)
+        assert near.cdf(x) == pytest.approx(whole.cdf(x), abs=1e-8)
+        assert near.hilbert(x) == pytest.approx(whole.hilbert(x), abs=1e-6 * np.abs(whole.hilbert(x)).max())
+        assert near.ppf(near.cdf(x)) == pytest.approx(x, abs=1e-10 * np.abs(x).max())
+    levels = FreeLaw(Atoms((1, 3), (0.9, 0.1)).product_power(sp.pi))
+    assert levels.atoms == ((1.0, pytest.approx(1 - 0.1 * np.pi)),)
+    assert FreeLaw(Atoms((2,)).product_power(1.5)).atoms == ((pytest.approx(2**1.5), 1.0),)
 
 
 def test_atom_inside_a_band():

@@ -167,26 +167,47 @@ def free_poisson(
     return {"eigenvalues": _eigenvalues((data * jumps) @ data.T / size), "rate": count / size}
 
 
-@sampler("spiked wishart bulk")
-def spiked_wishart(
+def _top(matrix: Array) -> tuple[float, float]:
+    """The largest eigenvalue and the squared first coordinate of its eigenvector."""
+    last = matrix.shape[0] - 1
+    value, vector = scipy.linalg.eigh(matrix, subset_by_index=(last, last), check_finite=False)
+    return float(value[0]), float(vector[0, 0] ** 2)
+
+
+@sampler("additive spike")
+def additive_spike(
     size: int, generator: np.random.Generator, parameters: dict[str, float], options: dict[str, Any]
 ) -> Draw:
-    """X Xᵀ/N with a spike theta along e₁: added (option kind "additive") or in the covariance ("multiplicative").
+    """X Xᵀ/N + theta e₁e₁ᵀ, X Gaussian with a first row of norm √N, the limit of a Gaussian row's norm.
 
-    Returns `location` (largest eigenvalue), `overlap` (squared first coordinate of its eigenvector), `c`.
+    The norm's fluctuation would be most of that of the outlier. Returns `location` (largest eigenvalue), `overlap`
+    (of its eigenvector with e₁), `c`.
     """
     samples = _sizes(size, parameters["c"], "c")
-    theta = float(parameters["theta"])
     data = generator.standard_normal((size, samples))
-    if options["kind"] == "multiplicative":
-        data[0] *= math.sqrt(1 + theta)
-    elif options["kind"] != "additive":
-        raise ValueError(f"kind must be additive or multiplicative, got {options['kind']!r}")
+    data[0] *= math.sqrt(samples / (data[0] @ data[0]))
     matrix = data @ data.T / samples
-    if options["kind"] == "additive":
-        matrix[0, 0] += theta
-    value, vector = scipy.linalg.eigh(matrix, subset_by_index=(size - 1, size - 1), check_finite=False)
-    return {"location": float(value[0]), "overlap": float(vector[0, 0] ** 2), "c": size / samples}
+    matrix[0, 0] += float(parameters["theta"])
+    location, overlap = _top(matrix)
+    return {"location": location, "overlap": overlap, "c": size / samples}
+
+
+@sampler("covariance spike")
+def covariance_spike(
+    size: int, generator: np.random.Generator, parameters: dict[str, float], options: dict[str, Any]
+) -> Draw:
+    """X Xᵀ/N with the first row of X times √(1 + theta). Returns `location`, `overlap`, `c` and the realised `theta`.
+
+    The norm of a Gaussian row is independent of its direction, so it scales the spike: 1 + theta = ‖first row‖²/N.
+    """
+    samples, theta = _sizes(size, parameters["c"], "c"), float(parameters["theta"])
+    if not theta > -1:
+        raise ValueError(f"theta must be > -1, got {theta!r} (1 + theta is the variance along the spike)")
+    data = generator.standard_normal((size, samples))
+    data[0] *= math.sqrt(1 + theta)
+    strength = float(data[0] @ data[0]) / samples
+    location, overlap = _top(data @ data.T / samples)
+    return {"location": location, "overlap": overlap, "c": size / samples, "theta": strength - 1}
 
 
 @sampler("semicircle sum")
@@ -195,7 +216,8 @@ def semicircle_sum(
 ) -> Draw:
     """diag(±1) with one entry set to ell, plus a real symmetric Gaussian matrix of spectral variance s.
 
-    Returns `location` (largest eigenvalue), `overlap` (squared coordinate of its eigenvector on the set entry).
+    Returns `location` (largest eigenvalue), `overlap` (squared coordinate of its eigenvector on the set entry) and
+    the realised `ell`, which includes the noise's own entry there: one entry more or less is nothing to the noise.
     """
     s, ell = float(parameters["s"]), float(parameters["ell"])
     if not s > 0:
@@ -205,5 +227,6 @@ def semicircle_sum(
     signal = _signs(size)
     signal[0] = ell
     matrix[np.diag_indices(size)] += signal
-    value, vector = scipy.linalg.eigh(matrix, subset_by_index=(size - 1, size - 1), check_finite=False)
-    return {"location": float(value[0]), "overlap": float(vector[0, 0] ** 2)}
+    realised = float(matrix[0, 0])
+    location, overlap = _top(matrix)
+    return {"location": location, "overlap": overlap, "ell": realised}
