@@ -32,6 +32,8 @@ code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 0.9e
 nav { display: flex; flex-wrap: wrap; gap: 0.2rem 1rem; padding: 0.75rem 0; border-bottom: 1px solid var(--line);
   font-size: 0.9rem; }
 nav [aria-current] { font-weight: 600; color: inherit; text-decoration: none; }
+h2 ~ h3 { margin-top: 2rem; }
+.whole { white-space: nowrap; }
 section.item { margin: 1.25rem 0; padding: 0.9rem 1rem; border: 1px solid var(--line); border-radius: 0.4rem; }
 section.item:target { border-color: var(--link); box-shadow: 0 0 0 1px var(--link); }
 .scroll, .formula { overflow-x: auto; overflow-y: hidden; max-width: 100%; }

@@ -35,7 +35,8 @@ def index_page(book: Book, standings: Mapping[str, Standing]) -> str:
         _chapters(book, standings),
         '<h2 id="papers">Statements of the papers</h2>',
         "<p>A statement that is superseded is exact for a simplified model and not for the one that it is quoted for; "
-        "its law names both, and the claims about it are expected to be refuted.</p>",
+        "its law names both, and the claims about it are expected to be refuted there. A statement without claims of its "
+        "own is checked by its derivation and in numbers, and by the claims about laws that use it.</p>",
         *_papers(book, standings),
         '<h2 id="versions">Versions</h2>',
         facts((name, text(value)) for name, value in versions().items()),
@@ -95,8 +96,8 @@ def _papers(book: Book, standings: Mapping[str, Standing]) -> Iterator[str]:
 
 def _statement_row(book: Book, law: Law, standings: Mapping[str, Standing]) -> tuple[str, ...]:
     counts = Counter(verdict_badge(standings.get(claim.id)) for _, claim in book.claims_of(law))
-    verdicts = " ".join(f"{count} {found}" if count > 1 else found for found, count in counts.items())
-    return link(book.place(law), law.title), text(law.source), law_badge(law), verdicts or "none"
+    verdicts = " ".join(f'<span class="whole">{count} × {found}</span>' for found, count in counts.items())
+    return link(book.place(law), law.title), text(law.source), law_badge(law), verdicts or "none of its own"
 
 
 def versions() -> dict[str, str]:
