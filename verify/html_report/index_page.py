@@ -35,8 +35,8 @@ def index_page(book: Book, standings: Mapping[str, Standing]) -> str:
         _chapters(book, standings),
         '<h2 id="papers">Statements of the papers</h2>',
         "<p>A statement that is superseded is exact for a simplified model and not for the one that it is quoted for; "
-        "its law names both, and the claims about it are expected to be refuted there. A statement without claims of its "
-        "own is checked by its derivation and in numbers, and by the claims about laws that use it.</p>",
+        "its law names both, and the claims about it are expected to be refuted there. A statement without claims of "
+        "its own is checked by its derivation and in numbers, and by the claims about laws that use it.</p>",
         *_papers(book, standings),
         '<h2 id="versions">Versions</h2>',
         facts((name, text(value)) for name, value in versions().items()),
