@@ -1,15 +1,18 @@
 # Commands of the project. Every target creates .venv and installs what it needs; the second call starts at once.
-# Settings: PYTHON=python3.12 (the interpreter that makes .venv), and for `verify` TIER= SEED= CLAIMS= WORKERS= DASK= OUT=.
+# Settings: PYTHON=python3.12 (the interpreter that makes .venv); for `verify` TIER= SEED= CLAIMS= WORKERS= DASK= OUT=; for
+# `figures` and `report` CHAPTERS= SEED= WORKERS=.
 
 PYTHON ?= python3
 VENV ?= .venv
 TIER ?= standard
 SEED ?=
 CLAIMS ?=
+CHAPTERS ?=
 WORKERS ?=
 DASK ?=
 OUT ?=
 ARGS ?=
+PICTURE_OPTIONS = $(if $(SEED),--seed $(SEED)) $(if $(WORKERS),--workers $(WORKERS))
 
 BIN := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
@@ -19,7 +22,7 @@ PIP_INSTALL = $(BIN) -m pip install --quiet --disable-pip-version-check
 CHECKED := derivations numerics verify tests tools
 
 .DEFAULT_GOAL := help
-.PHONY: bench-peers help verify test bench lint format clean
+.PHONY: bench-peers help verify figures report test bench lint format clean
 
 help: ## show this help
 	@echo "make TARGET [SETTING=value ...]"
@@ -27,6 +30,12 @@ help: ## show this help
 
 verify: $(STAMP) ## judge every claim by Monte Carlo: TIER=quick|standard|full SEED= CLAIMS="bbp ..." WORKERS= DASK=tcp://... OUT=
 	@$(BIN) -m verify $(CLAIMS) --tier $(TIER) $(if $(SEED),--seed $(SEED)) $(if $(WORKERS),--workers $(WORKERS)) $(if $(DASK),--dask '$(DASK)') $(if $(OUT),--out $(OUT))
+
+figures: $(STAMP) ## draw the figures into figures/: CHAPTERS="bbp ..." SEED= WORKERS=
+	@$(BIN) -m verify figures $(CHAPTERS) $(PICTURE_OPTIONS)
+
+report: $(STAMP) ## write the HTML report from stored draws and figures: CHAPTERS="bbp ..." SEED= WORKERS= OUT=
+	@$(BIN) -m verify report $(CHAPTERS) $(PICTURE_OPTIONS) $(if $(OUT),--out $(OUT))
 
 test: $(STAMP) ## run the tests, without the benchmarks: ARGS="-k bbp" goes to pytest
 	@$(BIN) -m pytest --benchmark-skip $(ARGS)

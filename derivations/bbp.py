@@ -434,17 +434,17 @@ def _conditional_population():
         Eq(_a, _mu + _Z * _signs / _V, evaluate=False),
     )
     yield "half their sum", Eq(_b, _Z * _ones / _V, evaluate=False)
-    mean = sp.MatrixSymbol("E[x_t|\\xi]", _d, 1)
+    mean = sp.MatrixSymbol(r"E[x_{t}|\xi]", _d, 1)
     sign = sp.Symbol("xi_t")
     yield "a token of sign ξ is uniform over its class", Eq(mean, sign * _a + _b, evaluate=False)
     pair = _R_signs(_t1, _t2) * _a * _a.T + _b * _b.T
     yield (
         "two positions, independent given ξ, with E ξ = 0 and E ξ ξᵀ = R",
-        Eq(sp.MatrixSymbol("E[x_t x_s^T]", _d, _d), pair, evaluate=False),
+        Eq(sp.MatrixSymbol("E[x_{t} x_{s}^{T}]", _d, _d), pair, evaluate=False),
     )
     yield (
         "one position: the scatter W′ within the classes comes on top; it is independent of the class means",
-        Eq(sp.MatrixSymbol("E[x_t x_t^T]", _d, _d), _C + _a * _a.T + _b * _b.T, evaluate=False),
+        Eq(sp.MatrixSymbol("E[x_{t} x_{t}^{T}]", _d, _d), _C + _a * _a.T + _b * _b.T, evaluate=False),
     )
     yield (
         "sum over positions with weights: Σ w_t² = κ, Σ w_t w_s R_ts = α, (Σ w_t)² = w̄²",

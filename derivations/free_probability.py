@@ -81,10 +81,18 @@ alpha = parameter(
 rate = parameter("rate", "expected number of jumps of a free Poisson law", _positive, (Rational(1, 2), 2))
 copies = parameter("copies", "number of free copies that are multiplied", sp.S.Naturals, (2, 3))
 first_share = parameter(
-    "first_share", "mass of an atom of the first summand", Interval.open(0, 1), (Rational(3, 5), Rational(4, 5))
+    "first_share",
+    "mass of an atom of the first summand",
+    Interval.open(0, 1),
+    (Rational(3, 5), Rational(4, 5)),
+    notation=r"\pi_1",
 )
 second_share = parameter(
-    "second_share", "mass of an atom of the second summand", Interval.open(0, 1), (Rational(3, 5), Rational(4, 5))
+    "second_share",
+    "mass of an atom of the second summand",
+    Interval.open(0, 1),
+    (Rational(3, 5), Rational(4, 5)),
+    notation=r"\pi_2",
 )
 theta = parameter("theta", "strength of a rank-one spike", _positive, (2, 5))
 s = parameter("s", "variance of a semicircle", _positive, (2, 3))

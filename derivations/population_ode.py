@@ -1055,12 +1055,12 @@ squared_score_law: Law = _laplace_law(
 def _finite_objective():
     yield (
         "split f along q and orthogonal to it: its component along q is the pooled score",
-        Eq(objective, squared_score_law.right + sp.Function("E")(sp.Symbol(r"\|f_\perp\|^2")), evaluate=False),
+        Eq(objective, squared_score_law.right + sp.Function("E")(sp.Symbol(r"\|f_{\perp}\|^{2}")), evaluate=False),
     )
     given = gram_chain(_vector_a, 1, _vector_a, n, _transverse)
     yield (
         "given the scores, f⊥ = Σ a_i(θ(ξ − ρq) 1_i + z_i⊥) is Gaussian with these moments (Isserlis), n = d − 1",
-        Eq(sp.Function("E")(sp.Symbol(r"\|f_\perp\|^2")), given),
+        Eq(sp.Function("E")(sp.Symbol(r"\|f_{\perp}\|^{2}")), given),
     )
     parts = (
         squared_score_law.right,

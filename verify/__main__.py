@@ -1,4 +1,4 @@
-"""`python -m verify`: judge the claims, explain one, calibrate the judge, or draw the figures.
+"""`python -m verify`: judge the claims, explain one, calibrate the judge, draw the figures, or write the report.
 
 Exit codes: 0 if every judged claim has its expected verdict, 1 if not, 2 on a usage error.
 """
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
 OUT = "verification"
 FIGURES = "figures"
-COMMANDS = ("explain", "calibrate", "figures")
+PAGES = "report"  # in the directory of the draws
+COMMANDS = ("explain", "calibrate", "figures", "report")
 _EPILOG = """commands:
   python -m verify explain CLAIM         the sentence, the numbers, the verdict and why
   python -m verify calibrate [NAME ...]  count false alarms and missed rivals over many seeds (--seeds N)
   python -m verify data FILE             compare a matrix of your own with the law (see data --help)
-  python -m verify figures [CHAPTER ...] the main figure of each chapter, as SVG and PNG, with its caption"""
+  python -m verify figures [CHAPTER ...] the figures of each chapter, as SVG and PNG, with their captions
+  python -m verify report [CHAPTER ...]  HTML pages of laws, derivations and stored verdicts"""
 
 
 def main(arguments: Sequence[str] | None = None, chapters: Sequence[Chapter] | None = None) -> int:
@@ -66,6 +68,9 @@ def _interrupt(number: int, frame: Any) -> None:
     raise KeyboardInterrupt
 
 
+_NAMES = {"figures": "CHAPTER or FIGURE", "report": "CHAPTER"}
+
+
 def _parser(command: str) -> argparse.ArgumentParser:
     name = "python -m verify" if command == "judge" else f"python -m verify {command}"
     parser = argparse.ArgumentParser(
@@ -74,7 +79,8 @@ def _parser(command: str) -> argparse.ArgumentParser:
             "judge": "Judge the claims of the named chapters, or the named claims (default: all).",
             "explain": "Explain one claim and its verdict, from stored draws; missing ones are drawn.",
             "calibrate": "Count false alarms and missed rivals over many seeds.",
-            "figures": "Draw the main figure of the named chapters (default: all that have one).",
+            "figures": "Draw the figures of the named chapters, or the named figures (default: all).",
+            "report": "Write an HTML page for each named chapter (default: all), from stored draws; nothing is drawn.",
         }[command],
         epilog=_EPILOG if command == "judge" else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -82,21 +88,29 @@ def _parser(command: str) -> argparse.ArgumentParser:
     if command == "explain":
         parser.add_argument("name", metavar="CLAIM")
     else:
-        parser.add_argument("names", nargs="*", metavar="CHAPTER" if command == "figures" else "CHAPTER or CLAIM")
+        parser.add_argument("names", nargs="*", metavar=_NAMES.get(command, "CHAPTER or CLAIM"))
     if command == "judge":
         parser.add_argument("--list", action="store_true", help="list the claims and exit")
         parser.add_argument("--tier", choices=("quick", "standard", "full"), default="quick", help="default: quick")
         parser.add_argument("--json", type=Path, help="where to write the verdicts (default: verdicts.json in --out)")
+    if command == "report":
+        parser.add_argument(
+            "--tier", choices=("quick", "standard", "full"), help="default: standard where it is complete, else quick"
+        )
+        parser.add_argument("--figures", type=Path, default=Path(FIGURES), help=f"drawn figures (default: {FIGURES})")
     if command == "calibrate":
         parser.add_argument("--seeds", type=_count, default=20, help="number of seeds, from --seed on (default: 20)")
     parser.add_argument("--seed", type=_seed, default=0, help="default: 0")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--workers", type=_count, help="processes (default: the number of cores)")
     if command == "figures":
         parser.add_argument("--out", type=Path, default=Path(FIGURES), help=f"directory (default: {FIGURES})")
         return parser
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--workers", type=_count, help="processes (default: the number of cores)")
-    where.add_argument("--dask", metavar="ADDRESS", help="draw on the Dask cluster of this scheduler, tcp://host:8786")
-    parser.add_argument("--out", type=Path, default=Path(OUT), help=f"directory of draws and plots (default: {OUT})")
+    if command != "report":
+        address = "draw on the Dask cluster of this scheduler, tcp://host:8786"
+        where.add_argument("--dask", metavar="ADDRESS", help=address)
+    folder = f"directory of draws, plots and report (default: {OUT})"
+    parser.add_argument("--out", type=Path, default=Path(OUT), help=folder)
     return parser
 
 
@@ -216,18 +230,36 @@ def _calibrate(options: argparse.Namespace, chapters: Sequence[Chapter] | None) 
 
 
 def _figures(options: argparse.Namespace, chapters: Sequence[Chapter] | None) -> int:
-    from verify.figures import draw_figure, figure_names
-    from verify.run import UsageError
+    from verify.figures import chapters_with_figures, draw_figures, figure_names
+    from verify.run import UsageError, default_workers
 
-    unknown = sorted(set(options.names) - set(figure_names()))
+    known = figure_names()
+    unknown = [name for name in options.names if name not in (*known, *chapters_with_figures())]
     if unknown:
-        raise UsageError(f"no figure for {', '.join(unknown)}; there is one for: {', '.join(figure_names())}")
-    for chapter in options.names or figure_names():
-        print(*draw_figure(chapter, options.out, options.seed), sep="\n")
+        raise UsageError(f"no figure for {', '.join(unknown)}; the figures are: {', '.join(known)}")
+    asked = set(options.names)  # a chapter's name asks for all its figures, the main one included
+    wanted = [name for name in known if not asked or name in asked or name.partition("-")[0] in asked]
+    print(*draw_figures(wanted, options.out, options.seed, options.workers or default_workers()), sep="\n")
     return 0
 
 
-_COMMANDS = {"judge": _judge, "explain": _explain, "calibrate": _calibrate, "figures": _figures}
+def _report(options: argparse.Namespace, chapters: Sequence[Chapter] | None) -> int:
+    from verify.html_report import ReportSettings, write_report
+    from verify.run import default_workers
+
+    settings = ReportSettings(tuple(options.names), options.out, options.figures, options.seed, options.tier)
+    paths = write_report(settings, options.out / PAGES, options.workers or default_workers(), chapters)
+    print(f"{len(paths)} pages; open {paths[0]}")
+    return 0
+
+
+_COMMANDS = {
+    "judge": _judge,
+    "explain": _explain,
+    "calibrate": _calibrate,
+    "figures": _figures,
+    "report": _report,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -6,6 +6,8 @@ pyplot: sixty pictures take seconds.
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -42,14 +44,48 @@ def write_plots(results: tuple[Result, ...], directory: Path) -> int:
     return len(drawable)
 
 
+def plot_as_svg(result: Result) -> str:
+    """The picture of a claim as an `svg` element for a page: text stays text, and ids begin with the claim's id.
+
+    Black becomes the colour of the text around it, the background is transparent. Raises ValueError for a claim without
+    points.
+    """
+    if not result.points:
+        raise ValueError(f"claim {result.entry.claim.id} has no points to draw")
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    name = result.entry.claim.id
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure = Figure(figsize=(6.4, 3.6))
+        canvas: Any = FigureCanvasSVG(figure)
+        axes = figure.add_axes((0.14, 0.14, 0.84, 0.82))
+        figure.patch.set_alpha(0.0)
+        axes.patch.set_alpha(0.0)
+        _draw_kind(axes, result)
+        target = io.StringIO()
+        canvas.print_svg(target, metadata={"Date": None})
+    picture = target.getvalue()
+    picture = picture[picture.index("<svg") :]
+    picture = re.sub(r"<metadata>.*?</metadata>", "", picture, flags=re.S)
+    picture = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", picture)
+    label = f'role="img" aria-label="mean residuals of {name} at each size"'
+    return picture.replace("#000000", "currentColor").replace("<svg", f"<svg {label}", 1)
+
+
 def _draw(axes: Any, result: Result) -> None:
     claim = result.entry.claim
     part = result.shown or result.points[0]
-    hypothesis = claim.hypothesis
     where = f" at {part.point.label}" if part.point.label else ""
     axes.set_title(
         f"{claim.id}{where}\n{result.judgement.verdict}, expected {expected_text(claim)}", fontsize=9, loc="left"
     )
+    _draw_kind(axes, result)
+
+
+def _draw_kind(axes: Any, result: Result) -> None:
+    part, hypothesis = result.shown or result.points[0], result.entry.claim.hypothesis
     if isinstance(hypothesis, Exact):
         _draw_exact(axes, part)
     elif isinstance(hypothesis, Exponent):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -19,17 +19,20 @@ from verify.run import Registry, Report, Result, expected_text
 
 SECONDS_BETWEEN_LINES = 5.0
 SAFE_POWER = 0.999
+OPTION_ENTRIES = 8  # of a long option that are shown
 _COLOURS = {SUPPORTED: "green", REFUTED: "yellow"}
 
 
 # -- numbers --------------------------------------------------------------------------------------------------
 
 
-def _number(value: float | None, form: str = ".3g") -> str:
+def number(value: float | None, form: str = ".3g") -> str:
+    """A number as text, in a format of Python's; empty for None and what is not finite."""
     return "" if value is None or not math.isfinite(value) else format(value, form)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A time in seconds, minutes or hours."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -60,7 +63,7 @@ class LineProgress:
         self._made += draws
         if time.monotonic() - self._last >= SECONDS_BETWEEN_LINES:
             self._last = time.monotonic()
-            self._say(f"drawn {self._made} of {self._total}, about {_duration(seconds_left)} left")
+            self._say(f"drawn {self._made} of {self._total}, about {duration(seconds_left)} left")
 
     def finish(self) -> None:
         """Tell how many draws were made."""
@@ -103,7 +106,7 @@ class BarProgress:
             completed=elapsed,
             total=elapsed + seconds_left,
             made=self._made,
-            left=f"{_duration(seconds_left)} left",
+            left=f"{duration(seconds_left)} left",
         )
 
     def finish(self) -> None:
@@ -188,10 +191,11 @@ def write_json(report: Report, path: Path) -> None:
 
 # -- the table at the end -------------------------------------------------------------------------------------
 
-_HEADINGS = ("claim", "verdict", "limit", "error", "resolution", "z", "rivals refuted")
+HEADINGS = ("claim", "verdict", "limit", "error", "resolution", "z", "rivals refuted")
 
 
-def _row(result: Result) -> tuple[str, ...]:
+def row_of(result: Result) -> tuple[str, ...]:
+    """The cells of a claim under `HEADINGS`."""
     judgement = result.judgement
     if not result.judged:
         return (result.entry.claim.id, judgement.reason, "", "", "", "", "")
@@ -202,10 +206,10 @@ def _row(result: Result) -> tuple[str, ...]:
     return (
         result.entry.claim.id,
         verdict,
-        _number(judgement.limit, "+.3g"),
-        _number(judgement.half_width, ".2g"),
-        _number(judgement.resolution, ".2g"),
-        _number(judgement.z, "+.1f"),
+        number(judgement.limit, "+.3g"),
+        number(judgement.half_width, ".2g"),
+        number(judgement.resolution, ".2g"),
+        number(judgement.z, "+.1f"),
         f"{refuted} of {len(judgement.rivals)}" if judgement.rivals else "",
     )
 
@@ -222,10 +226,10 @@ def print_table(report: Report, stream: TextIO) -> None:
 
 
 def _plain_table(report: Report) -> Iterator[str]:
-    rows = [_row(result) for result in report.results]
-    widths = [max(len(row[k]) for row in (_HEADINGS, *rows)) for k in range(len(_HEADINGS))]
+    rows = [row_of(result) for result in report.results]
+    widths = [max(len(row[k]) for row in (HEADINGS, *rows)) for k in range(len(HEADINGS))]
     chapter = None
-    yield _aligned(_HEADINGS, widths)
+    yield _aligned(HEADINGS, widths)
     for result, row in zip(report.results, rows, strict=True):
         if result.entry.chapter != chapter:
             chapter = result.entry.chapter
@@ -245,14 +249,14 @@ def _rich_table(report: Report, stream: TextIO) -> None:
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", padding=(0, 1))
-    for index, heading in enumerate(_HEADINGS):
+    for index, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="left" if index < 2 else "right", overflow="fold")
     chapter = None
     for result in report.results:
         if result.entry.chapter != chapter:
             chapter = result.entry.chapter
             table.add_row(f"[bold]{escape(chapter)}[/bold]")
-        cells = [escape(cell) for cell in _row(result)]
+        cells = [escape(cell) for cell in row_of(result)]
         colour = "red" if not result.as_expected else _COLOURS.get(result.judgement.verdict, "dim")
         cells[1] = f"[{colour}]{cells[1]}[/{colour}]"
         table.add_row(*cells)
@@ -343,7 +347,19 @@ def _experiment_lines(claim: Claim) -> Iterator[str]:
     yield f"experiment {experiment.name}: {experiment.model.description}"
     yield f"  {values}" if values else "  no parameters"
     for name, value in experiment.options.items():
-        yield f"  {name} = {value}"
+        yield f"  {name} = {option_text(value)}"
+
+
+def option_text(value: Any) -> str:
+    """An option of a sampler in words: mappings and sequences by their entries, long ones cut short."""
+    if isinstance(value, Mapping):
+        entries = [f"{key}: {option_text(entry)}" for key, entry in value.items()]
+    elif isinstance(value, list | tuple):
+        entries = [option_text(entry) for entry in value]
+    else:
+        return str(value)
+    shown = entries if len(entries) <= OPTION_ENTRIES else [*entries[: OPTION_ENTRIES - 1], "…", entries[-1]]
+    return f"({', '.join(shown)})"
 
 
 def hypothesis_text(claim: Claim) -> str:
@@ -370,7 +386,7 @@ def _number_lines(result: Result, levels: Levels) -> Iterator[str]:
     judgement = result.judgement
     if judgement.sizes:
         plan = ", ".join(f"{n} at {size}" for size, n in zip(judgement.sizes, judgement.replicates, strict=True))
-        yield f"replicates: {plan} ({_duration(result.seconds)} of one core)"
+        yield f"replicates: {plan} ({duration(result.seconds)} of one core)"
     bound = f"refuted beyond |z| = {levels.bound:.2f}"
     for part in result.points:
         where = f"{part.point.label}: " if part.point.label else ""

@@ -591,6 +591,15 @@ class Run:
         """Whether every draw of this tier (its first look) is stored."""
         return not _requests(self._plans(0), self.store, self.seed)
 
+    def is_drawn(self, experiment: Experiment, look: int = 0) -> bool:
+        """Whether every draw that this tier (at this look) asks of an experiment is stored."""
+        plan = plan_of(experiment, self.tier, look)
+        return not _requests([(self.recipes[experiment.name], plan)], self.store, self.seed)
+
+    def last_look(self) -> int:
+        """The last look of the full tier whose draws are all stored; -1 if there is none."""
+        return self._first_look() - 1
+
     def _plans(self, look: int) -> list[tuple[Recipe, Plan]]:
         return [(self.recipes[name], plan_of(e, self.tier, look)) for name, e in self.experiments.items()]
 

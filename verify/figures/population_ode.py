@@ -27,8 +27,8 @@ def draw(figure: Any, seed: int) -> str:
         f"Left: {RUNS} runs of the ascent (constant step {STEP}, d = 50, 50 informative and 500 nuisance tokens, "
         f"theta = 1) from alignment 0, their mean, and three flows; at t = {COUNT * STEP / 2:g} the mean is "
         f"{ends['runs']:.3f}, the flow of many tokens {ends['limit']:.3f}, the exact flow {ends['exact']:.3f}, the "
-        f"exact mean with steps {ends['stepped']:.3f}. Right: drift at theta = 3 with 5 % informative tokens; "
-        f"below {boundary:.4f} the flow leads to -1, above it to 1; arrows join start and end of runs."
+        f"exact mean with steps {ends['stepped']:.3f}. Right: drift at theta = 3 with 5 % informative tokens (cut "
+        f"off above); below {boundary:.4f} the flow leads to -1, above it to 1; arrows join start and end of runs."
     )
 
 
@@ -68,5 +68,9 @@ def _basins(axes: Any, generator: np.random.Generator) -> float:
         axes.annotate("", (end, height), (start, height), arrowprops={"arrowstyle": "->", "color": COLOURS["green"]})
         axes.plot(start, height, "o", color=COLOURS["green"], markersize=4)
     axes.set(xlabel=notation(rho), ylabel=rf"$\mathrm{{d}}{notation(rho)[1:-1]}/\mathrm{{d}}t$", ylim=(-0.45, 0.45))
-    axes.legend(loc="upper left", frameon=False)
+    axes.set_xticks([-1, -0.5, 0, 0.5, 1])
+    axes.legend(loc="upper left", bbox_to_anchor=(0.53, 1.0), fontsize=9, frameon=False)
     return boundary
+
+
+FIGURES = {"population_ode": draw}

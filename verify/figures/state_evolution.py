@@ -8,11 +8,12 @@ import numpy as np
 
 from derivations import state_evolution as chapter
 from numerics.state_evolution import recovery_threshold, solve, sweep
-from verify.figures import COLOURS, notation
+from verify.figures import COLOURS, notation, points
 from verify.randomness import generator
 from verify.samplers import load_sampler
 
 KAPPA0, NOISE, LAM = 0.5, 0.5, 0.01
+GRID = (0.08, 2.5, 16)
 RATIOS = (0.1, 0.2, 0.5, 1.0, 2.0)
 SIZE, DRAWS = 48, 6
 SPECTRUM_SIZE, SPECTRUM_DRAWS, SPECTRUM_RATIO = 72, 4, 1.0
@@ -21,19 +22,21 @@ SPECTRUM_SIZE, SPECTRUM_DRAWS, SPECTRUM_RATIO = 72, 4, 1.0
 def draw(figure: Any, seed: int) -> str:
     """Learning curves with and without label noise, and the learned eigenvalues at one sample ratio."""
     left, right = figure.subplots(1, 2)
-    grid = np.geomspace(0.08, 2.5, 16)
-    for noise, colour, label in ((NOISE, "blue", "noisy labels"), (0.0, "green", "labels without noise")):
+    grid = np.geomspace(*GRID)
+    for noise, colour, line, marker, label in (
+        (NOISE, "blue", "-", "o", "noisy labels"),
+        (0.0, "green", "--", "s", "labels without noise"),
+    ):
         found = [one for one in sweep("alpha", grid, lam=LAM, kappa0=KAPPA0, noise=noise) if one.converged]
         ratios = [one.alpha for one in found]
-        left.plot(ratios, [one.test_error for one in found], color=COLOURS[colour], lw=2, label=f"theory, {label}")
+        left.plot(ratios, [one.test_error for one in found], color=COLOURS[colour], lw=2, ls=line, label=label)
         errors = np.array(
             [[_train(ratio, noise, SIZE, seed, k)["test_error"] for k in range(DRAWS)] for ratio in RATIOS]
         )
-        bars = errors.std(axis=1, ddof=1) / np.sqrt(DRAWS)
-        left.errorbar(RATIOS, errors.mean(axis=1), bars, fmt="o", color=COLOURS[colour], ms=5, capsize=3)
+        points(left, RATIOS, errors, colour, marker, f"trained, d = {SIZE}")
     left.axvline(recovery_threshold(KAPPA0), color=COLOURS["black"], lw=1, ls=":", label="recovery as λ → 0, no noise")
     left.set(xscale="log", yscale="log", xlabel=notation(chapter.alpha), ylabel="test error")
-    left.legend(frameon=False, fontsize=9)
+    left.legend(framealpha=1.0, edgecolor="none", fontsize=9)
     _spectrum(right, seed)
     return (
         f"Left: test error of a trained tied attention head (kappa0 = {KAPPA0}, lam = {LAM}, kappa = 1, two tokens); "
@@ -75,3 +78,6 @@ def _train(ratio: float, noise: float, size: int, seed: int, draw: int) -> Any:
     source = generator(seed, f"figure state_evolution {ratio} {noise}", size, draw)
     options = {"tokens": 2, "task": "label", "penalty": "nuclear"}
     return load_sampler("attention_training")(size, source, parameters, options)
+
+
+FIGURES = {"state_evolution": draw}
