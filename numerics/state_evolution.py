@@ -223,7 +223,7 @@ class Problem:
 
     def __init__(self, setting: Setting, alpha: float, lam: float) -> None:
         self.setting, self.alpha, self.lam = setting, alpha, lam
-        self.evaluations = 0
+        self._last: tuple[Any, list[ChannelMeans]] | None = None
 
     def overlaps(self, logs: Array) -> Overlaps:
         """The learned matrix at this field; NaN where the field is beyond all bounds."""
@@ -238,9 +238,13 @@ class Problem:
 
     def means(self, overlaps: Overlaps, rule: Quadrature, search: bool = False) -> list[ChannelMeans]:
         """The channel's means by each of the rule's parities."""
-        self.evaluations += 1
+        key = (overlaps, rule.level, rule.parities)
+        if not search and self._last is not None and self._last[0] == key:
+            return list(self._last[1])
         scores = self.scores(overlaps)
-        return [self.setting.channel.means(rule.level, parity, scores, search) for parity in rule.parities]
+        found = [self.setting.channel.means(rule.level, parity, scores, search) for parity in rule.parities]
+        self._last = (key, found)
+        return list(found)
 
     def residuals(self, logs: Array, rule: Quadrature, search: bool = False) -> list[Array]:
         """log of the new field over the old one, for each parity and, last, for their mean; NaN if nothing is left."""
@@ -349,23 +353,31 @@ def _iterate(problem: Problem, overlaps: Overlaps, rule: Quadrature, steps: int)
 
 def nothing_learned(problem: Problem) -> bool:
     """Whether S = 0 solves the equations: the field that the data give to it lies wholly below the threshold."""
-    setting = problem.setting
-    if setting.penalty == "frobenius":
+    if problem.setting.penalty == "frobenius":
         return False
-    values = dict(zip(("gain", "power", "curvature"), _empty_field(problem), strict=True))
-    numbers = {
-        chapter.signal_gain: values["gain"],
-        chapter.noise_power: values["power"],
-        chapter.level: setting.level(problem.lam),
-    }
-    return evaluate("threshold_law", numbers) >= setting.target.top(evaluate("variance_law", numbers))
+    share = _empty_share(problem, COARSE)
+    if 1 / CLEAR < share < CLEAR:
+        share = _empty_share(problem, Quadrature(1, (0, 1)))
+    return share >= 1
 
 
-def _empty_field(problem: Problem) -> tuple[float, float, float]:
+CLEAR = 1.2  # factor by which the coarse rule must decide whether anything is learned
+
+
+def _empty_share(problem: Problem, rule: Quadrature) -> float:
+    """The threshold over the upper edge of the noisy target, for the field that the data give to S = 0."""
+    gain, power, _ = _empty_field(problem, rule)
+    level = problem.setting.level(problem.lam)
+    numbers = {chapter.signal_gain: gain, chapter.noise_power: power, chapter.level: level}
+    top = problem.setting.target.top(evaluate("variance_law", numbers))
+    return evaluate("threshold_law", numbers) / top
+
+
+def _empty_field(problem: Problem, rule: Quadrature) -> tuple[float, float, float]:
     empty = Overlaps(0.0, 0.0, 1e-12, 0.0, problem.setting.target.square, 0.0, 0.0)
-    means = [problem.setting.channel.means(1, parity, problem.scores(empty)) for parity in (0, 1)]
+    means = problem.means(empty, rule)
     problem.setting.channel.forget()
-    return conjugates(problem.setting, problem.alpha, empty, means[0].merged(means[1]))
+    return conjugates(problem.setting, problem.alpha, empty, means[0].merged(means[-1]))
 
 
 # -- results --------------------------------------------------------------------------------------------------------
@@ -528,7 +540,7 @@ def _starts(problem: Problem, start: Array | None) -> Iterator[Array | None]:
     yield _iterate(problem, _first_guess(problem), COARSE, 3)
     problem.setting.channel.forget()
     if problem.setting.penalty == "nuclear":
-        yield logs_of(_empty_field(problem))
+        yield logs_of(_empty_field(problem, COARSE))
 
 
 def _follow_penalty(problem: Problem) -> Found:
