@@ -129,12 +129,14 @@ class TwoTokenChannel:
 
     levels = len(STEPS)
     tolerance = 1e-5
+    budget = 20_000_000  # proximal points a search: no solution that is found takes half of them
 
     def __init__(self, beta: float, beta_target: float, diagonal: float = 2.0) -> None:
         self.beta, self.beta_target = beta, beta_target
         self.shared, self.apart = (float(axis(diagonal)) for axis in _axes())
         self._warm: dict[tuple[int, int], _Start] = {}
         self._labels: dict[tuple[int, int], tuple[float, Array, Array]] = {}
+        self.work = 0
 
     def _law(self, level: int, parity: int, scores: Scores) -> tuple[_Rule, Array, Array, Array]:
         """The rule; the target's scores, the labels, and the learned scores at its points."""
@@ -158,6 +160,7 @@ class TwoTokenChannel:
         else:
             start = problem.follow(start)
         self._warm[level, parity] = start
+        self.work += label.shape[1]
         return self._average(rule, problem, start, scores)
 
     def _average(self, rule: _Rule, problem: _Proximal, start: _Start, scores: Scores) -> ChannelMeans:
@@ -193,6 +196,11 @@ class TwoTokenChannel:
         """Drop what was kept to start from."""
         self._warm.clear()
         self._labels.clear()
+
+    def start(self) -> None:
+        """Begin a search: nothing is known and nothing of the budget is spent."""
+        self.forget()
+        self.work = 0
 
 
 @dataclass
@@ -372,11 +380,28 @@ def symmetric_basis(tokens: int) -> Array:
     return rows.reshape(-1, tokens, tokens)
 
 
+BLOCK = 256  # matrices that are factorised at a time
+
+
+def _not_positive(matrices: Array, floor: float) -> Array:
+    """Which of the symmetric matrices have an eigenvalue up to `floor`: most blocks pass by Cholesky's method."""
+    found = [np.empty(0, dtype=int)]
+    shift = floor * np.eye(matrices.shape[1])
+    for start in range(0, len(matrices), BLOCK):
+        block = matrices[start : start + BLOCK] - shift
+        try:
+            np.linalg.cholesky(block)
+        except np.linalg.LinAlgError:
+            found.append(start + np.flatnonzero(np.linalg.eigvalsh(block)[:, 0] <= 0))
+    return np.concatenate(found)
+
+
 class ManyTokenChannel:
     """Means over sequences of T ≥ 2 tokens by quasi Monte Carlo; `parity` chooses one of two scrambles."""
 
     levels = len(SAMPLES)
     tolerance = 1e-3
+    budget = 3_000_000  # proximal points a search
 
     def __init__(self, tokens: int, beta: float, beta_target: float) -> None:
         self.tokens, self.beta, self.beta_target = tokens, beta, beta_target
@@ -385,6 +410,7 @@ class ManyTokenChannel:
         self.outputs = self.basis.shape[0]
         self._points: dict[tuple[int, int], Array] = {}
         self._warm: dict[tuple[int, int], Array] = {}
+        self.work = 0
 
     def _normals(self, level: int, parity: int) -> Array:
         if (level, parity) not in self._points:
@@ -420,6 +446,7 @@ class ManyTokenChannel:
         values = np.stack([self._value(end, label, field, scores.response) for end, _ in ends])
         best = np.stack([end for end, _ in ends])[values.argmin(axis=0), np.arange(len(field))]
         self._warm[level, parity] = best
+        self.work += len(starts) * len(field)
         loss, gradient, hessian = self._loss(best, label, True)
         moved = best - field
         output = -gradient if scores.response < 1 else moved / scores.response
@@ -450,22 +477,28 @@ class ManyTokenChannel:
 
     def _loss(self, u: Array, label: Array, curved: bool) -> tuple[Array, Array, Array]:
         """Loss, gradient and Hessian (exact, or its Gauss–Newton part) in the coordinates."""
+        pieces = [slice(start, start + BLOCK) for start in range(0, len(u), BLOCK)]
+        parts = [self._loss_of_block(u[piece], label[piece], curved) for piece in pieces]
+        loss, gradient, hessian = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return loss, gradient, hessian
+
+    def _loss_of_block(self, u: Array, label: Array, curved: bool) -> tuple[Array, Array, Array]:
         share = self._softmax(u, self.beta)
         miss = label - share
         level = (miss * share).sum(axis=2, keepdims=True)
-        rows = -2 * self.beta * share * (miss - level)
-        gradient = np.tensordot(rows, self.basis, axes=([1, 2], [1, 2]))
-        spread = self.beta * (share[..., None] * np.eye(self.tokens) - share[..., None] * share[..., None, :])
-        if curved:
-            pull = np.einsum("naji,naj->nai", spread, miss - share)
-            bend = -2 * self.beta * (spread * (miss - level - share)[..., None] - share[..., None] * pull[..., None, :])
-        else:
-            bend = 2 * spread @ spread
-        basis = self.basis.transpose(1, 2, 0)  # row, token, coordinate
-        hessian = np.zeros((len(u), self.outputs, self.outputs))
-        for row in range(self.tokens):
-            hessian += basis[row].T @ (bend[:, row] @ basis[row])
-        return (miss**2).sum(axis=(1, 2)), gradient, (hessian + hessian.transpose(0, 2, 1)) / 2
+        flat, count = self.basis.reshape(self.outputs, -1).T, len(u)  # row and token, coordinate
+        gradient = (-2 * self.beta * share * (miss - level)).reshape(count, -1) @ flat
+        # A row's Hessian in its scores is −2β² [diag(p w) − (p f)pᵀ − p(p f)ᵀ]; its Gauss–Newton part has no misses.
+        bend = (miss - level if curved else 0.0) - share
+        cross = bend + 0.5 * (share**2).sum(axis=2, keepdims=True)
+        products = (flat[:, :, None] * flat[:, None, :]).reshape(len(flat), -1)
+        hessian = ((share * bend).reshape(count, -1) @ products).reshape(count, self.outputs, self.outputs)
+        rows = self.basis.transpose(1, 2, 0)  # row, token, coordinate
+        first, second = (np.matmul(part.transpose(1, 0, 2), rows).transpose(1, 2, 0) for part in (share * cross, share))
+        mixed = first @ second.transpose(0, 2, 1)
+        hessian -= mixed + mixed.transpose(0, 2, 1)
+        hessian *= -2 * self.beta**2
+        return (miss**2).sum(axis=(1, 2)), gradient, hessian
 
     def _descend(self, start: Array, label: Array, field: Array, response: float) -> tuple[Array, int]:
         u, active = start.copy(), np.arange(len(start))
@@ -474,7 +507,7 @@ class ManyTokenChannel:
             at, its_label, its_field = u[active], label[active], field[active]
             _, gradient, hessian = self._loss(at, its_label, True)
             hessian += identity
-            bad = np.flatnonzero(np.linalg.eigvalsh(hessian)[:, 0] <= 1e-3 / response)
+            bad = _not_positive(hessian, 1e-3 / response)
             if bad.size:
                 hessian[bad] = self._loss(at[bad], its_label[bad], False)[2] + identity
             pull = gradient + (at - its_field) / response
@@ -511,3 +544,8 @@ class ManyTokenChannel:
     def forget(self) -> None:
         """Drop what was kept to start from."""
         self._warm.clear()
+
+    def start(self) -> None:
+        """Begin a search: nothing is known and nothing of the budget is spent."""
+        self.forget()
+        self.work = 0
