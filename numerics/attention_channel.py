@@ -396,6 +396,16 @@ def _not_positive(matrices: Array, floor: float) -> Array:
     return np.concatenate(found)
 
 
+@lru_cache(maxsize=2 * len(SAMPLES))
+def _normals(outputs: int, logarithm: int, parity: int) -> Array:
+    """Standard normal coordinates of target and residual for 2^logarithm sequences, one of two scrambles."""
+    from scipy.stats import qmc  # slow to import
+
+    sobol = qmc.Sobol(2 * outputs, scramble=True, rng=np.random.default_rng(7919 + parity))
+    half = ndtri(np.clip(sobol.random_base2(logarithm - 1), 1e-15, 1 - 1e-15))
+    return np.concatenate([half, -half])  # antithetic: every odd moment is exact
+
+
 class ManyTokenChannel:
     """Means over sequences of T ≥ 2 tokens by quasi Monte Carlo; `parity` chooses one of two scrambles."""
 
@@ -408,22 +418,11 @@ class ManyTokenChannel:
         # In an orthonormal basis scores of square Q are √(2Q) times a standard normal vector: 2Q on the diagonal.
         self.basis = np.sqrt(2.0) * symmetric_basis(tokens)
         self.outputs = self.basis.shape[0]
-        self._points: dict[tuple[int, int], Array] = {}
         self._warm: dict[tuple[int, int], Array] = {}
         self.work = 0
 
-    def _normals(self, level: int, parity: int) -> Array:
-        if (level, parity) not in self._points:
-            from scipy.stats import qmc  # slow to import
-
-            sobol = qmc.Sobol(2 * self.outputs, scramble=True, rng=np.random.default_rng(7919 + parity))
-            uniform = sobol.random_base2(SAMPLES[level] - 1)
-            half = ndtri(np.clip(uniform, 1e-15, 1 - 1e-15))
-            self._points[level, parity] = np.concatenate([half, -half])  # antithetic: every odd moment is exact
-        return self._points[level, parity]
-
     def _scores(self, level: int, parity: int, scores: Scores) -> tuple[Array, Array, Array]:
-        normals = self._normals(level, parity)
+        normals = _normals(self.outputs, SAMPLES[level], parity)
         first, second = normals[:, : self.outputs], normals[:, self.outputs :]
         root = np.sqrt(scores.label_square)
         return normals, root * first, scores.overlap / root * first + scores.spread * second

@@ -381,8 +381,8 @@ def _empty_share(problem: Problem, rule: Quadrature) -> float:
 
 def _empty_field(problem: Problem, rule: Quadrature) -> tuple[float, float, float]:
     empty = Overlaps(0.0, 0.0, 1e-12, 0.0, problem.setting.target.square, 0.0, 0.0)
-    means = problem.means(empty, rule)
-    problem.setting.channel.forget()
+    apart = Problem(replace(problem.setting), problem.alpha, problem.lam)  # its proximal points are no start for others
+    means = apart.means(empty, rule)
     return conjugates(problem.setting, problem.alpha, empty, means[0].merged(means[-1]))
 
 
@@ -473,6 +473,7 @@ def solve(
     ratio, decay = scalar(chapter.alpha, alpha), scalar(chapter.lam, lam)
     setting = _setting(kappa0, target, noise, tokens, kappa, beta, beta_target, penalty, task)
     found = _solve(setting, ratio, decay, None if start is None else start.logs)
+    found.setting.channel.forget()  # results outlive the search
     _warn_of_width((found,))
     return found
 
@@ -785,9 +786,7 @@ def _finish(problem: Problem, coarse: Found) -> LearnedAttention:
         error = _quadrature_error(problem, found, rule)
         if error <= channel.tolerance or found.size > RESIDUAL or problem.spent:
             break
-    solution = _gather(problem, found, Quadrature(min(level, channel.levels - 1), (0, 1)), error)
-    channel.forget()  # results outlive the search
-    return solution
+    return _gather(problem, found, Quadrature(min(level, channel.levels - 1), (0, 1)), error)
 
 
 def _quadrature_error(problem: Problem, found: Found, rule: Quadrature) -> float:
@@ -973,33 +972,45 @@ def sweep(
     constant = scalar(fixed, other)
     setting = _setting(kappa0, target, noise, tokens, kappa, beta, beta_target, penalty, task)
     units, found = Units.of(setting), {}
-    last: LearnedAttention | None = None
+    past: list[LearnedAttention] = []
     for index in np.argsort(-grid):  # large α and large λ are the easy ends
         pair = (float(grid[index]), constant) if parameter == "alpha" else (constant, float(grid[index]))
-        last = _next(units.setting, parameter, (pair[0], pair[1] * units.penalty), last)
-        found[int(index)] = units.restore(last, setting, pair[1])
+        past = [*past[-1:], _next(units.setting, parameter, (pair[0], pair[1] * units.penalty), past)]
+        found[int(index)] = units.restore(past[-1], setting, pair[1])
+    units.setting.channel.forget()
     solutions = tuple(found[index] for index in range(grid.size))
     _warn_of_width(solutions)
     return solutions
 
 
 def _next(
-    setting: Setting, parameter: str, pair: tuple[float, float], last: LearnedAttention | None
+    setting: Setting, parameter: str, pair: tuple[float, float], past: list[LearnedAttention]
 ) -> LearnedAttention:
-    """The solution at (α, λ), from its neighbour if there is one."""
-    if last is None or not (last.converged and np.isfinite(last.logs).all()):
+    """The solution at (α, λ), from its neighbour if there is one; proximal points that are known stay known."""
+    known = [one for one in past if one.converged and np.isfinite(one.logs).all()]
+    if not known or known[-1] is not past[-1]:
         return _solve_plain(setting, *pair, None)
-    problem = Problem(setting, *pair)
-    setting.channel.start()
+    last, problem = known[-1], Problem(setting, *pair)
+    setting.channel.work = 0
     if pair[1] > 0 and nothing_learned(problem):
         return _empty(problem)
-    found = _newton(problem, last.logs, COARSE, COARSE_STOP, steps=15)
+    found = _newton(problem, _predicted(known, parameter, pair), COARSE, COARSE_STOP, steps=15)
     if found.size > COARSE_ENOUGH and min(pair[1], last.lam) > 0:
         stop = pair[0] if parameter == "alpha" else pair[1]
         for point in trace(setting, parameter, last.alpha, last.lam, last.logs, stop):
             found = Found(point.logs, np.full(3, np.nan), None)
         found = _newton(problem, found.logs, COARSE, COARSE_STOP)
     return _finish(problem, found) if found.size <= COARSE_ENOUGH else _solve_plain(setting, *pair, None)
+
+
+def _predicted(known: list[LearnedAttention], parameter: str, pair: tuple[float, float]) -> Array:
+    """The field at the next parameters: from the last solution, along the secant of the last two if they are near."""
+    last, goal = known[-1], pair[0] if parameter == "alpha" else pair[1]
+    if len(known) == 1 or goal == 0:
+        return last.logs
+    first, second = (np.log(getattr(one, parameter)) for one in known)
+    share = (np.log(goal) - second) / (second - first) if second != first else 0.0
+    return np.asarray(last.logs + share * (last.logs - known[0].logs) if abs(share) <= 2 else last.logs)
 
 
 # -- thresholds -----------------------------------------------------------------------------------------------------
