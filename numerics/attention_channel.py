@@ -419,6 +419,7 @@ class ManyTokenChannel:
         self.basis = np.sqrt(2.0) * symmetric_basis(tokens)
         self.outputs = self.basis.shape[0]
         self._warm: dict[tuple[int, int], Array] = {}
+        self._smooth: dict[tuple[int, int], bool] = {}
         self.work = 0
 
     def _scores(self, level: int, parity: int, scores: Scores) -> tuple[Array, Array, Array]:
@@ -461,14 +462,11 @@ class ManyTokenChannel:
             "cost": (moved**2).sum(axis=1) / (2 * scores.response),
         }
         means = {name: float(column.mean()) for name, column in wanted.items()}
-        if self._smooth(values):
+        if search or len(starts) > 1:
+            self._smooth[level, parity] = bool(np.ptp(values, axis=0).max() < 1e-6)
+        if self._smooth[level, parity]:  # all starts end in one minimum: the Hessian's form has less noise
             means["force"] = scores.spread * means["smooth_divergence"]
         return ChannelMeans(**means, unfinished=sum(undone for _, undone in ends))
-
-    @staticmethod
-    def _smooth(values: Array) -> bool:
-        """Whether all starts ended in the same minimum: then no jump weighs, and the Hessian's form has less noise."""
-        return bool(np.ptp(values, axis=0).max() < 1e-6)
 
     def _value(self, u: Array, label: Array, field: Array, response: float) -> Array:
         miss = label - self._softmax(u, self.beta)
