@@ -64,7 +64,6 @@ def logistic(x: Array) -> Array:
 # -- two tokens -----------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=8)
 def lattice(step: float, parity: int) -> tuple[Array, Array]:
     """Points (s₊, s₋, z₊, z₋) of the checkerboard lattice of one parity within RADIUS, and their Gaussian weights.
 
@@ -106,31 +105,53 @@ def _deepest() -> Array:
     return np.stack([np.where(np.abs(miss) <= most, curvature, 0.0).min(axis=1) for most in allowed], axis=1)
 
 
+@dataclass(frozen=True)
+class _Rule:
+    """A lattice in the coordinates of the softmax's two rows: unit scores of target and residual, and weights."""
+
+    target: Array
+    residual: Array
+    weight: Array
+
+
+@lru_cache(maxsize=8)
+def _rule(step: float, parity: int, shared: float, apart: float) -> _Rule:
+    points, weight = lattice(step, parity)
+
+    def rows(plus: Array, minus: Array) -> Array:
+        return np.stack([shared * plus + apart * minus, shared * plus - apart * minus])
+
+    return _Rule(rows(*points[:2]), rows(*points[2:]), weight)
+
+
 class TwoTokenChannel:
     """Means over sequences of two tokens; `level` chooses the lattice, `parity` one of the two rules."""
 
     levels = len(STEPS)
     tolerance = 1e-5
+    budget = 20_000_000  # proximal points a search: no solution that is found takes half of them
 
     def __init__(self, beta: float, beta_target: float, diagonal: float = 2.0) -> None:
         self.beta, self.beta_target = beta, beta_target
         self.shared, self.apart = (float(axis(diagonal)) for axis in _axes())
         self._warm: dict[tuple[int, int], _Start] = {}
+        self._labels: dict[tuple[int, int], tuple[float, Array, Array]] = {}
+        self.work = 0
 
-    def _rows(self, plus: Array, minus: Array) -> Array:
-        return np.stack([self.shared * plus + self.apart * minus, self.shared * plus - self.apart * minus])
-
-    def _scores(self, level: int, parity: int, scores: Scores) -> tuple[Array, Array, Array, Array]:
-        points, weight = lattice(STEPS[level], parity)
+    def _law(self, level: int, parity: int, scores: Scores) -> tuple[_Rule, Array, Array, Array]:
+        """The rule; the target's scores, the labels, and the learned scores at its points."""
+        rule = _rule(STEPS[level], parity, self.shared, self.apart)
+        square, target, label = self._labels.get((level, parity), (None, np.empty(0), np.empty(0)))
         root = np.sqrt(scores.label_square)
-        target = root * points[:2]
-        learned = scores.overlap / root * points[:2] + scores.spread * points[2:]
-        return points, weight, self._rows(*target), self._rows(*learned)
+        if square != scores.label_square:
+            target = root * rule.target
+            label = logistic(self.beta_target * target)
+            self._labels[level, parity] = (scores.label_square, target, label)
+        return rule, target, label, scores.overlap / root * rule.target + scores.spread * rule.residual
 
     def means(self, level: int, parity: int, scores: Scores, search: bool = True) -> ChannelMeans:
         """All means at the given scores. `search`: look for further local minima, not only near those known."""
-        points, weight, target, field = self._scores(level, parity, scores)
-        label = logistic(self.beta_target * target)
+        rule, target, label, field = self._law(level, parity, scores)
         problem = _Proximal(label, field, scores.response, self.beta, self.shared, self.apart)
         start = self._warm.get((level, parity))
         if start is None or search:
@@ -139,47 +160,47 @@ class TwoTokenChannel:
         else:
             start = problem.follow(start)
         self._warm[level, parity] = start
-        return self._average(points, weight, problem, start, scores)
+        self.work += label.shape[1]
+        return self._average(rule, problem, start, scores)
 
-    def _average(self, points: Array, weight: Array, problem: _Proximal, start: _Start, scores: Scores) -> ChannelMeans:
-        best = start.best
-        loss, slope, bend = problem.loss(best)
-        if scores.response < 1:  # whichever of the two forms of g loses no digits
-            gradient = np.stack([-self.shared * slope.sum(axis=0), -self.apart * (slope[0] - slope[1])])
-        else:
-            moved = (best - problem.field) / (2 * scores.response)
-            gradient = np.stack([(moved[0] + moved[1]) / self.shared, (moved[0] - moved[1]) / self.apart])
-        plus, minus = self.shared**2 * bend.sum(axis=0), self.apart**2 * bend.sum(axis=0)
+    def _average(self, rule: _Rule, problem: _Proximal, start: _Start, scores: Scores) -> ChannelMeans:
+        v, loss, slope, bend = scores.response, *problem.loss(start.best)
+        if v >= 1:  # whichever of the two forms of the slope loses no digits
+            slope = -problem.tie(start.best - problem.field)
+        together, apart = slope[0] + slope[1], slope[0] - slope[1]
+        plus, minus = self.shared**2 * (bend[0] + bend[1]), self.apart**2 * (bend[0] + bend[1])
         mixed = self.shared * self.apart * (bend[0] - bend[1])
-        v = scores.response
-        determinant = (1 + v * plus) * (1 + v * minus) - (v * mixed) ** 2
         product = plus * minus - mixed**2
+        determinant = 1 + v * (plus + minus + v * product)
         # −∂g/∂ω = H(1 + VH)⁻¹, entry by entry
-        first, second, off = (
-            (plus + v * product) / determinant,
-            (minus + v * product) / determinant,
-            mixed / determinant,
-        )
+        first, second, off = plus + v * product, minus + v * product, mixed
+        share, weighted = rule.weight / determinant, rule.weight * slope
         return ChannelMeans(
-            pull=float(weight @ (gradient * points[:2]).sum(axis=0)),
-            force=float(weight @ (gradient * points[2:]).sum(axis=0)),
-            power=float(weight @ (gradient**2).sum(axis=0)),
-            slope_square=float(weight @ (first**2 + second**2 + 2 * off**2)),
-            smooth_divergence=-float(weight @ (first + second)),
-            loss=float(weight @ loss),
-            cost=float(weight @ problem.cost(best)),
+            pull=-float(np.vdot(weighted, rule.target)),
+            force=-float(np.vdot(weighted, rule.residual)),
+            power=float(rule.weight @ (self.shared**2 * together**2 + self.apart**2 * apart**2)),
+            slope_square=float((share / determinant) @ (first**2 + second**2 + 2 * off**2)),
+            smooth_divergence=-float(share @ (first + second)),
+            loss=float(rule.weight @ loss),
+            cost=float(rule.weight @ problem.cost(start.best)),
             unfinished=start.unfinished,
         )
 
     def error(self, level: int, parity: int, scores: Scores) -> float:
         """The loss of fresh sequences."""
-        _, weight, target, field = self._scores(level, parity, scores)
-        difference = logistic(self.beta_target * target) - logistic(self.beta * field)
-        return float(weight @ (2 * difference**2).sum(axis=0))
+        rule, _, label, field = self._law(level, parity, scores)
+        difference = label - logistic(self.beta * field)
+        return float(rule.weight @ (2 * difference**2).sum(axis=0))
 
     def forget(self) -> None:
         """Drop what was kept to start from."""
         self._warm.clear()
+        self._labels.clear()
+
+    def start(self) -> None:
+        """Begin a search: nothing is known and nothing of the budget is spent."""
+        self.forget()
+        self.work = 0
 
 
 @dataclass
@@ -209,19 +230,29 @@ class _Proximal:
 
     def loss(self, u: Array) -> tuple[Array, Array, Array]:
         """Loss, its slope in each row and its curvature in each row."""
-        share = logistic(self.beta * u)
-        slope, miss = share * (1 - share), self.label - share
-        bend = 4 * self.beta**2 * (slope**2 - miss * slope * (1 - 2 * share))
-        return 2 * (miss**2).sum(axis=0), -4 * self.beta * miss * slope, bend
+        odd = np.tanh(0.5 * self.beta * u)  # 2p − 1 for the share p
+        even, miss = 1 - odd**2, 2 * self.label - 1 - odd  # 4p(1 − p), and 2(y − p)
+        bend = 0.25 * even
+        bend += 0.5 * miss * odd
+        bend *= self.beta**2 * even
+        even *= miss
+        even *= -0.5 * self.beta
+        miss **= 2
+        return 0.5 * (miss[0] + miss[1]), even, bend
+
+    def tie(self, r: Array) -> Array:
+        """C⁻¹r/V: slope of the quadratic cost of a move r."""
+        return self.own * r + self.cross * r[::-1]
 
     def cost(self, u: Array) -> Array:
         """The quadratic cost of moving from the field to u."""
         r = u - self.field
-        return np.asarray(0.5 * self.own * (r**2).sum(axis=0) + self.cross * r[0] * r[1])
+        return np.asarray(0.5 * (r * self.tie(r)).sum(axis=0))
 
     def value(self, u: Array) -> Array:
         """The objective."""
-        return np.asarray(2 * ((self.label - logistic(self.beta * u)) ** 2).sum(axis=0) + self.cost(u))
+        miss = 2 * self.label - 1 - np.tanh(0.5 * self.beta * u)
+        return np.asarray(0.5 * (miss**2).sum(axis=0) + self.cost(u))
 
     def suspicious(self, value: Array) -> Array:
         """Points at which a minimum below `value` may exist elsewhere.
@@ -273,53 +304,60 @@ class _Proximal:
         return np.stack(np.split(ends, count, axis=1)), undone
 
     def descend(self, start: Array) -> tuple[Array, int]:
-        """Newton's method with the exact Hessian, Gauss–Newton where that is not positive, and backtracking."""
-        u = start.copy()
-        active = np.arange(u.shape[1])
+        """Newton's method with moduli of the Hessian's eigenvalues where it is not positive, and backtracking."""
+        ends, rows, part = start.copy(), np.arange(start.shape[1]), self
+        at, (step, slope, value) = start, self.newton_step(start)
         for _ in range(MAXIMUM_STEPS):
-            part = self if active.size == u.shape[1] else self.rows(active)
-            at = u[:, active]
-            step, slope, value = part.newton_step(at)
-            # Short enough not to leap over the valley between a saturated start and the field.
-            short = np.minimum(1.0, LEAP / (self.beta * np.maximum(np.abs(step).max(axis=0), 1e-300)))
-            step, slope = step * short, slope * short
             size = np.abs(step).sum(axis=0)
-            long = np.flatnonzero(size > 1e-2)
-            if long.size:
-                step[:, long] *= part.rows(long).backtrack(at[:, long], step[:, long], slope[long], value[long])
-            u[:, active] = at + step
-            active = active[size > STOP * (1 + np.abs(at).sum(axis=0))]
-            if active.size == 0:
-                break
-        return u, int(active.size)
+            going = size > STOP * (1 + np.abs(at).sum(axis=0))
+            left = int(np.count_nonzero(going))
+            if left < 0.7 * rows.size:
+                ends[:, rows] = at + step
+                if left == 0:
+                    return ends, 0
+                rows, part, size, slope, value = rows[going], part.rows(going), size[going], slope[going], value[going]
+                at, step = at[:, going], step[:, going]
+            trial = at + step
+            new_step, new_slope, new_value = part.newton_step(trial)
+            short = np.flatnonzero((new_value > value + 1e-4 * slope + 1e-15) & (size > 1e-2))
+            if short.size:
+                trial[:, short], new_step[:, short] = at[:, short], 0.5 * step[:, short]
+                new_slope[short], new_value[short] = 0.5 * slope[short], value[short]
+            at, step, slope, value = trial, new_step, new_slope, new_value
+        ends[:, rows] = at
+        return ends, left
 
     def newton_step(self, u: Array) -> tuple[Array, Array, Array]:
         """The step, the slope of the objective along it, and the objective."""
-        loss, gradient, bend = self.loss(u)
+        value, pull, bend = self.loss(u)
         r = u - self.field
-        pull = gradient + self.own * r + self.cross * r[::-1]
-        first, second = bend + self.own
-        determinant = first * second - self.cross**2
-        bad = (determinant <= 1e-3 * self.own**2) | (first <= 0)
-        if bad.any():
-            share = logistic(self.beta * u[:, bad])
-            gauss = 4 * self.beta**2 * (share * (1 - share)) ** 2 + self.own
-            first[bad], second[bad] = gauss
-            determinant[bad] = gauss[0] * gauss[1] - self.cross**2
-        step = np.stack([self.cross * pull[1] - second * pull[0], self.cross * pull[0] - first * pull[1]]) / determinant
-        value = loss + 0.5 * self.own * (r**2).sum(axis=0) + self.cross * r[0] * r[1]
-        return step, (pull * step).sum(axis=0), value
+        tie = self.tie(r)
+        value += 0.5 * (r[0] * tie[0] + r[1] * tie[1])
+        pull += tie
+        bend += self.own
+        determinant = bend[0] * bend[1] - self.cross**2
+        bad = np.flatnonzero((determinant <= 1e-3 * self.own**2) | (bend[0] <= 0))
+        if bad.size:
+            determinant[bad] = 1.0
+        step = self.cross * pull[::-1] - bend[::-1] * pull
+        step /= determinant
+        if bad.size:
+            step[:, bad] = self._downhill(bend[:, bad], pull[:, bad])
+        # Short enough not to leap over the valley between a saturated start and the field.
+        longest = self.beta / LEAP * np.maximum(np.abs(step[0]), np.abs(step[1]))
+        if longest.size and longest.max() > 1:
+            step /= np.maximum(1.0, longest)
+        return step, pull[0] * step[0] + pull[1] * step[1], value
 
-    def backtrack(self, u: Array, step: Array, slope: Array, value: Array) -> Array:
-        """Fractions of the steps that lower the objective enough."""
-        fraction, active = np.ones(u.shape[1]), np.arange(u.shape[1])
-        for _ in range(60):
-            trial = self.rows(active).value(u[:, active] + fraction[active] * step[:, active])
-            active = active[trial > value[active] + 1e-4 * fraction[active] * slope[active] + 1e-15]
-            if active.size == 0:
-                break
-            fraction[active] *= 0.5
-        return fraction
+    def _downhill(self, diagonal: Array, pull: Array) -> Array:
+        """Newton's step with the moduli of the Hessian's eigenvalues: away from saddles and maxima."""
+        middle, half = diagonal.sum(axis=0) / 2, (diagonal[0] - diagonal[1]) / 2
+        radius = np.maximum(np.hypot(half, self.cross), 1e-300)
+        low, high = (np.maximum(np.abs(middle + side * radius), 1e-3 * self.softest) for side in (-1, 1))
+        # The Hessian is middle + radius·R for the reflection R, and a function f of it ½(f₊ + f₋) + ½(f₊ − f₋)R.
+        mean, difference = (1 / high + 1 / low) / 2, (1 / high - 1 / low) / (2 * radius)
+        reflected = np.stack([half * pull[0] + self.cross * pull[1], self.cross * pull[0] - half * pull[1]])
+        return np.asarray(-mean * pull - difference * reflected)
 
 
 # -- more tokens ----------------------------------------------------------------------------------------------------
@@ -342,32 +380,50 @@ def symmetric_basis(tokens: int) -> Array:
     return rows.reshape(-1, tokens, tokens)
 
 
+BLOCK = 256  # matrices that are factorised at a time
+
+
+def _not_positive(matrices: Array, floor: float) -> Array:
+    """Which of the symmetric matrices have an eigenvalue up to `floor`: most blocks pass by Cholesky's method."""
+    found = [np.empty(0, dtype=int)]
+    shift = floor * np.eye(matrices.shape[1])
+    for start in range(0, len(matrices), BLOCK):
+        block = matrices[start : start + BLOCK] - shift
+        try:
+            np.linalg.cholesky(block)
+        except np.linalg.LinAlgError:
+            found.append(start + np.flatnonzero(np.linalg.eigvalsh(block)[:, 0] <= 0))
+    return np.concatenate(found)
+
+
+@lru_cache(maxsize=2 * len(SAMPLES))
+def _normals(outputs: int, logarithm: int, parity: int) -> Array:
+    """Standard normal coordinates of target and residual for 2^logarithm sequences, one of two scrambles."""
+    from scipy.stats import qmc  # slow to import
+
+    sobol = qmc.Sobol(2 * outputs, scramble=True, rng=np.random.default_rng(7919 + parity))
+    half = ndtri(np.clip(sobol.random_base2(logarithm - 1), 1e-15, 1 - 1e-15))
+    return np.concatenate([half, -half])  # antithetic: every odd moment is exact
+
+
 class ManyTokenChannel:
     """Means over sequences of T ≥ 2 tokens by quasi Monte Carlo; `parity` chooses one of two scrambles."""
 
     levels = len(SAMPLES)
     tolerance = 1e-3
+    budget = 3_000_000  # proximal points a search
 
     def __init__(self, tokens: int, beta: float, beta_target: float) -> None:
         self.tokens, self.beta, self.beta_target = tokens, beta, beta_target
         # In an orthonormal basis scores of square Q are √(2Q) times a standard normal vector: 2Q on the diagonal.
         self.basis = np.sqrt(2.0) * symmetric_basis(tokens)
         self.outputs = self.basis.shape[0]
-        self._points: dict[tuple[int, int], Array] = {}
         self._warm: dict[tuple[int, int], Array] = {}
-
-    def _normals(self, level: int, parity: int) -> Array:
-        if (level, parity) not in self._points:
-            from scipy.stats import qmc  # slow to import
-
-            sobol = qmc.Sobol(2 * self.outputs, scramble=True, rng=np.random.default_rng(7919 + parity))
-            uniform = sobol.random_base2(SAMPLES[level] - 1)
-            half = ndtri(np.clip(uniform, 1e-15, 1 - 1e-15))
-            self._points[level, parity] = np.concatenate([half, -half])  # antithetic: every odd moment is exact
-        return self._points[level, parity]
+        self._smooth: dict[tuple[int, int], bool] = {}
+        self.work = 0
 
     def _scores(self, level: int, parity: int, scores: Scores) -> tuple[Array, Array, Array]:
-        normals = self._normals(level, parity)
+        normals = _normals(self.outputs, SAMPLES[level], parity)
         first, second = normals[:, : self.outputs], normals[:, self.outputs :]
         root = np.sqrt(scores.label_square)
         return normals, root * first, scores.overlap / root * first + scores.spread * second
@@ -390,6 +446,7 @@ class ManyTokenChannel:
         values = np.stack([self._value(end, label, field, scores.response) for end, _ in ends])
         best = np.stack([end for end, _ in ends])[values.argmin(axis=0), np.arange(len(field))]
         self._warm[level, parity] = best
+        self.work += len(starts) * len(field)
         loss, gradient, hessian = self._loss(best, label, True)
         moved = best - field
         output = -gradient if scores.response < 1 else moved / scores.response
@@ -405,14 +462,11 @@ class ManyTokenChannel:
             "cost": (moved**2).sum(axis=1) / (2 * scores.response),
         }
         means = {name: float(column.mean()) for name, column in wanted.items()}
-        if self._smooth(values):
+        if search or len(starts) > 1:
+            self._smooth[level, parity] = bool(np.ptp(values, axis=0).max() < 1e-6)
+        if self._smooth[level, parity]:  # all starts end in one minimum: the Hessian's form has less noise
             means["force"] = scores.spread * means["smooth_divergence"]
         return ChannelMeans(**means, unfinished=sum(undone for _, undone in ends))
-
-    @staticmethod
-    def _smooth(values: Array) -> bool:
-        """Whether all starts ended in the same minimum: then no jump weighs, and the Hessian's form has less noise."""
-        return bool(np.ptp(values, axis=0).max() < 1e-6)
 
     def _value(self, u: Array, label: Array, field: Array, response: float) -> Array:
         miss = label - self._softmax(u, self.beta)
@@ -420,22 +474,28 @@ class ManyTokenChannel:
 
     def _loss(self, u: Array, label: Array, curved: bool) -> tuple[Array, Array, Array]:
         """Loss, gradient and Hessian (exact, or its Gauss–Newton part) in the coordinates."""
+        pieces = [slice(start, start + BLOCK) for start in range(0, len(u), BLOCK)]
+        parts = [self._loss_of_block(u[piece], label[piece], curved) for piece in pieces]
+        loss, gradient, hessian = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return loss, gradient, hessian
+
+    def _loss_of_block(self, u: Array, label: Array, curved: bool) -> tuple[Array, Array, Array]:
         share = self._softmax(u, self.beta)
         miss = label - share
         level = (miss * share).sum(axis=2, keepdims=True)
-        rows = -2 * self.beta * share * (miss - level)
-        gradient = np.tensordot(rows, self.basis, axes=([1, 2], [1, 2]))
-        spread = self.beta * (share[..., None] * np.eye(self.tokens) - share[..., None] * share[..., None, :])
-        if curved:
-            pull = np.einsum("naji,naj->nai", spread, miss - share)
-            bend = -2 * self.beta * (spread * (miss - level - share)[..., None] - share[..., None] * pull[..., None, :])
-        else:
-            bend = 2 * spread @ spread
-        basis = self.basis.transpose(1, 2, 0)  # row, token, coordinate
-        hessian = np.zeros((len(u), self.outputs, self.outputs))
-        for row in range(self.tokens):
-            hessian += basis[row].T @ (bend[:, row] @ basis[row])
-        return (miss**2).sum(axis=(1, 2)), gradient, (hessian + hessian.transpose(0, 2, 1)) / 2
+        flat, count = self.basis.reshape(self.outputs, -1).T, len(u)  # row and token, coordinate
+        gradient = (-2 * self.beta * share * (miss - level)).reshape(count, -1) @ flat
+        # A row's Hessian in its scores is −2β² [diag(p w) − (p f)pᵀ − p(p f)ᵀ]; its Gauss–Newton part has no misses.
+        bend = (miss - level if curved else 0.0) - share
+        cross = bend + 0.5 * (share**2).sum(axis=2, keepdims=True)
+        products = (flat[:, :, None] * flat[:, None, :]).reshape(len(flat), -1)
+        hessian = ((share * bend).reshape(count, -1) @ products).reshape(count, self.outputs, self.outputs)
+        rows = self.basis.transpose(1, 2, 0)  # row, token, coordinate
+        first, second = (np.matmul(part.transpose(1, 0, 2), rows).transpose(1, 2, 0) for part in (share * cross, share))
+        mixed = first @ second.transpose(0, 2, 1)
+        hessian -= mixed + mixed.transpose(0, 2, 1)
+        hessian *= -2 * self.beta**2
+        return (miss**2).sum(axis=(1, 2)), gradient, hessian
 
     def _descend(self, start: Array, label: Array, field: Array, response: float) -> tuple[Array, int]:
         u, active = start.copy(), np.arange(len(start))
@@ -444,7 +504,7 @@ class ManyTokenChannel:
             at, its_label, its_field = u[active], label[active], field[active]
             _, gradient, hessian = self._loss(at, its_label, True)
             hessian += identity
-            bad = np.flatnonzero(np.linalg.eigvalsh(hessian)[:, 0] <= 1e-3 / response)
+            bad = _not_positive(hessian, 1e-3 / response)
             if bad.size:
                 hessian[bad] = self._loss(at[bad], its_label[bad], False)[2] + identity
             pull = gradient + (at - its_field) / response
@@ -481,3 +541,8 @@ class ManyTokenChannel:
     def forget(self) -> None:
         """Drop what was kept to start from."""
         self._warm.clear()
+
+    def start(self) -> None:
+        """Begin a search: nothing is known and nothing of the budget is spent."""
+        self.forget()
+        self.work = 0

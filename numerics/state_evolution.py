@@ -35,6 +35,7 @@ NEWTON_STEPS = 60
 UNBOUNDED = 100.0  # logarithm of a field that no parameters give
 PATIENCE = 8  # steps in which the residual must halve
 LONGEST = 1.5  # of a Newton step, in any of the three logarithms
+FEW_JUMPS = 1e-6  # share below which jumps hinder no search
 JUMPS = 1e-3  # share of the divergence that may come from jumps before a solution counts as unstable
 
 
@@ -223,7 +224,12 @@ class Problem:
 
     def __init__(self, setting: Setting, alpha: float, lam: float) -> None:
         self.setting, self.alpha, self.lam = setting, alpha, lam
-        self.evaluations = 0
+        self._last: tuple[Any, list[ChannelMeans]] | None = None
+
+    @property
+    def spent(self) -> bool:
+        """Whether the budget of a search is spent."""
+        return bool(self.setting.channel.work > self.setting.channel.budget)
 
     def overlaps(self, logs: Array) -> Overlaps:
         """The learned matrix at this field; NaN where the field is beyond all bounds."""
@@ -238,9 +244,13 @@ class Problem:
 
     def means(self, overlaps: Overlaps, rule: Quadrature, search: bool = False) -> list[ChannelMeans]:
         """The channel's means by each of the rule's parities."""
-        self.evaluations += 1
+        key = (overlaps, rule.level, rule.parities)
+        if not search and self._last is not None and self._last[0] == key:
+            return list(self._last[1])
         scores = self.scores(overlaps)
-        return [self.setting.channel.means(rule.level, parity, scores, search) for parity in rule.parities]
+        found = [self.setting.channel.means(rule.level, parity, scores, search) for parity in rule.parities]
+        self._last = (key, found)
+        return list(found)
 
     def residuals(self, logs: Array, rule: Quadrature, search: bool = False) -> list[Array]:
         """log of the new field over the old one, for each parity and, last, for their mean; NaN if nothing is left."""
@@ -300,7 +310,7 @@ def _newton(
     at, fresh = problem.residual(logs, rule, search=rule.level > COARSE.level), False
     history: list[float] = []
     for _ in range(steps):
-        if not np.isfinite(at).all() or np.abs(at).max() <= stop:
+        if not np.isfinite(at).all() or np.abs(at).max() <= stop or problem.spent:
             break
         history.append(float(np.linalg.norm(at)))
         if len(history) > PATIENCE and history[-1] > 0.5 * history[-1 - PATIENCE]:
@@ -349,23 +359,31 @@ def _iterate(problem: Problem, overlaps: Overlaps, rule: Quadrature, steps: int)
 
 def nothing_learned(problem: Problem) -> bool:
     """Whether S = 0 solves the equations: the field that the data give to it lies wholly below the threshold."""
-    setting = problem.setting
-    if setting.penalty == "frobenius":
+    if problem.setting.penalty == "frobenius":
         return False
-    values = dict(zip(("gain", "power", "curvature"), _empty_field(problem), strict=True))
-    numbers = {
-        chapter.signal_gain: values["gain"],
-        chapter.noise_power: values["power"],
-        chapter.level: setting.level(problem.lam),
-    }
-    return evaluate("threshold_law", numbers) >= setting.target.top(evaluate("variance_law", numbers))
+    share = _empty_share(problem, COARSE)
+    if 1 / CLEAR < share < CLEAR:
+        share = _empty_share(problem, Quadrature(1, (0, 1)))
+    return share >= 1
 
 
-def _empty_field(problem: Problem) -> tuple[float, float, float]:
+CLEAR = 1.2  # factor by which the coarse rule must decide whether anything is learned
+
+
+def _empty_share(problem: Problem, rule: Quadrature) -> float:
+    """The threshold over the upper edge of the noisy target, for the field that the data give to S = 0."""
+    gain, power, _ = _empty_field(problem, rule)
+    level = problem.setting.level(problem.lam)
+    numbers = {chapter.signal_gain: gain, chapter.noise_power: power, chapter.level: level}
+    top = problem.setting.target.top(evaluate("variance_law", numbers))
+    return evaluate("threshold_law", numbers) / top
+
+
+def _empty_field(problem: Problem, rule: Quadrature) -> tuple[float, float, float]:
     empty = Overlaps(0.0, 0.0, 1e-12, 0.0, problem.setting.target.square, 0.0, 0.0)
-    means = [problem.setting.channel.means(1, parity, problem.scores(empty)) for parity in (0, 1)]
-    problem.setting.channel.forget()
-    return conjugates(problem.setting, problem.alpha, empty, means[0].merged(means[1]))
+    apart = Problem(replace(problem.setting), problem.alpha, problem.lam)  # its proximal points are no start for others
+    means = apart.means(empty, rule)
+    return conjugates(problem.setting, problem.alpha, empty, means[0].merged(means[-1]))
 
 
 # -- results --------------------------------------------------------------------------------------------------------
@@ -454,7 +472,24 @@ def solve(
     """
     ratio, decay = scalar(chapter.alpha, alpha), scalar(chapter.lam, lam)
     setting = _setting(kappa0, target, noise, tokens, kappa, beta, beta_target, penalty, task)
-    return _solve(setting, ratio, decay, None if start is None else start.logs)
+    found = _solve(setting, ratio, decay, None if start is None else start.logs)
+    found.setting.channel.forget()  # results outlive the search
+    _warn_of_width((found,))
+    return found
+
+
+def _warn_of_width(found: tuple[LearnedAttention, ...]) -> None:
+    """Warn, once, if the factor is narrower than the rank of a solution."""
+    wide = [one for one in found if one.converged and one.setting.penalty == "nuclear" and one.rank > one.setting.kappa]
+    if wide:
+        widest = max(wide, key=lambda one: one.rank)
+        warnings.warn(
+            f"kappa = {widest.setting.kappa:.6g} is below the rank {widest.rank:.6g} of the solution at alpha = "
+            f"{widest.alpha:.6g}, lam = {widest.lam:.6g}: the factor's width binds and this theory does not hold "
+            "(take kappa at least the rank, or a larger lam)",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def _setting(
@@ -483,12 +518,59 @@ def _setting(
 
 
 def _solve(setting: Setting, alpha: float, lam: float, start: Array | None = None) -> LearnedAttention:
+    units = Units.of(setting)
+    logs = None if start is None else start - units.shift
+    return units.restore(_solve_plain(units.setting, alpha, lam * units.penalty, logs), setting, lam)
+
+
+def _solve_plain(setting: Setting, alpha: float, lam: float, start: Array | None) -> LearnedAttention:
     problem = Problem(setting, alpha, lam)
-    setting.channel.forget()
+    setting.channel.start()
     if lam > 0 and nothing_learned(problem):
         return _empty(problem)
     found = _coarse(problem, start)
     return _finish(problem, found)
+
+
+@dataclass(frozen=True)
+class Units:
+    """Learned matrices in units in which both softmaxes have the same temperature, S = ratio · S′ with β ratio = β₀.
+
+    There a target that is recovered perfectly is S₀ itself, and the distance from it keeps its digits.
+    """
+
+    setting: Setting
+    ratio: float
+    penalty: float
+
+    @classmethod
+    def of(cls, setting: Setting) -> Units:
+        """The units of a setting, and the setting in them."""
+        ratio = setting.beta_target / setting.beta
+        penalty = ratio if setting.penalty == "nuclear" else ratio**2  # it is linear in S, or quadratic
+        return cls(setting if ratio == 1 else replace(setting, beta=setting.beta_target), ratio, penalty)
+
+    @property
+    def shift(self) -> Array:
+        """What the logarithms of signal gain, noise power and scale are larger by in the original units."""
+        return np.array([-1.0, -2.0, 1.0]) * float(np.log(self.ratio))
+
+    def restore(self, found: LearnedAttention, setting: Setting, lam: float) -> LearnedAttention:
+        """A solution in these units, told in the original ones."""
+        if self.ratio == 1:
+            return found
+        c, square = self.ratio, setting.target.square
+        return replace(
+            found,
+            lam=lam,
+            m=c * found.m,
+            q=c**2 * found.q,
+            V=c**2 * found.V,
+            excess=c**2 * found.excess + (c - 1) ** 2 * square + 2 * c * (c - 1) * (found.m - square),
+            scale=c * found.scale,
+            setting=setting,
+            logs=found.logs + self.shift,
+        )
 
 
 def _first_guess(problem: Problem) -> Overlaps:
@@ -510,7 +592,7 @@ def _coarse(problem: Problem, start: Array | None) -> Found:
         if best.size <= COARSE_ENOUGH:
             return best
     for logs in _starts(problem, start):
-        if logs is None:
+        if logs is None or problem.spent:
             continue
         found = _newton(problem, logs, COARSE, COARSE_STOP, steps=25)
         if found.size <= COARSE_ENOUGH:
@@ -528,7 +610,7 @@ def _starts(problem: Problem, start: Array | None) -> Iterator[Array | None]:
     yield _iterate(problem, _first_guess(problem), COARSE, 3)
     problem.setting.channel.forget()
     if problem.setting.penalty == "nuclear":
-        yield logs_of(_empty_field(problem))
+        yield logs_of(_empty_field(problem, COARSE))
 
 
 def _follow_penalty(problem: Problem) -> Found:
@@ -564,7 +646,7 @@ def _ladder(easy: Problem, found: Found, floor: float) -> Found:
             if trial.size <= COARSE_ENOUGH:
                 break
             length /= 3
-            if length < 0.02:
+            if length < 0.02 or rung.spent:
                 return Found(found.logs, np.full(3, np.nan), None)
         found, at, length = trial, at + step, 2 * length
     return found
@@ -631,6 +713,8 @@ def trace(
     yield BranchPoint(current[:3], float(current[3]))
     previous = None
     for _ in range(budget):
+        if Problem(setting, alpha, lam).spent:
+            return
         tangent = direction if previous is None else (current - previous) / np.linalg.norm(current - previous)
         if previous is None:
             tangent = _tangent(residual, current, direction)
@@ -700,7 +784,7 @@ def _finish(problem: Problem, coarse: Found) -> LearnedAttention:
         rule = Quadrature(level, (0, 1))
         found = _newton(problem, found.logs, rule, RESIDUAL / 10, steps=FINE_STEPS, jacobian=found.jacobian)
         error = _quadrature_error(problem, found, rule)
-        if error <= channel.tolerance or found.size > RESIDUAL:
+        if error <= channel.tolerance or found.size > RESIDUAL or problem.spent:
             break
     return _gather(problem, found, Quadrature(min(level, channel.levels - 1), (0, 1)), error)
 
@@ -747,13 +831,6 @@ def _gather(problem: Problem, found: Found, rule: Quadrature, error: float) -> L
     rank = overlaps.rank if setting.penalty == "nuclear" else 1 - float(setting.target.noisy(variance).cdf(0.0))
     admissible = overlaps.response > 0 and overlaps.excess >= -1e-12 and merged.unfinished == 0
     converged = bool(found.size <= RESIDUAL and error <= setting.channel.tolerance and admissible)
-    if setting.penalty == "nuclear" and rank > setting.kappa and converged:
-        warnings.warn(
-            f"kappa = {setting.kappa:.6g} is below the rank {rank:.6g} of the solution: the factor's "
-            "width binds and this theory does not hold (take kappa at least the rank, or a larger lam)",
-            RuntimeWarning,
-            stacklevel=4,
-        )
     return LearnedAttention(
         alpha=problem.alpha,
         lam=problem.lam,
@@ -803,21 +880,28 @@ def _test_errors(problem: Problem, overlaps: Overlaps, rule: Quadrature) -> tupl
 
 
 def _advice(problem: Problem, found: Found, error: float, unfinished: int, jumps: float) -> str:
-    if found.size > RESIDUAL:
-        way = "start from a solution nearby (start=) or follow a sweep"
-        if jumps > JUMPS:
-            way = "proximal points jump here, and the replica-symmetric solution is not stable: use a larger lam"
-        elif problem.lam == 0:
-            way = "at lam = 0 there may be many minima (interpolation): use a small lam > 0"
-        return f"the residual is {found.size:.2g} instead of {RESIDUAL:.0e}: {way}"
+    """Why a point is no solution to the accuracy that is asked for, and what to try."""
+    tolerance = problem.setting.channel.tolerance
+    jumping = "proximal points jump here, where the replica-symmetric solution is not stable: use a larger lam"
     if unfinished:
         return f"{unfinished} proximal points did not converge: use a smaller beta"
-    if error > problem.setting.channel.tolerance:
-        return (
-            f"the two quadratures differ by {error:.2g} in m or q instead of {problem.setting.channel.tolerance:.0e}: "
-            "the softmax is too sharp for them (smaller beta, beta_target or target)"
-        )
-    return "the point is not admissible (V ≤ 0 or a negative squared distance)"
+    if found.size > RESIDUAL:
+        way = "start from a solution nearby (start=) or follow a sweep"
+        if jumps > FEW_JUMPS:
+            way = jumping
+        elif problem.lam == 0:
+            way = "at lam = 0 there may be many minima (interpolation): use a small lam > 0"
+        elif problem.spent:
+            way = f"the budget of the search is spent; {way}"
+        elif error <= tolerance:
+            way = "rounding allows no less so near to perfect recovery, and m and q are good to "
+            way += f"{tolerance:.0e}; use a larger lam for more"
+        return f"the residual is {found.size:.2g} instead of {RESIDUAL:.0e}: {way}"
+    if error > tolerance:
+        way = "the softmax is too sharp for them (smaller beta, beta_target or target)"
+        way = jumping if jumps > FEW_JUMPS else way
+        return f"the two quadratures differ by {error:.2g} in m or q instead of {tolerance:.0e}: {way}"
+    return "the point is not admissible (V ≤ 0 or a negative squared distance): start from a solution nearby (start=)"
 
 
 def _empty(problem: Problem) -> LearnedAttention:
@@ -887,31 +971,46 @@ def sweep(
     grid = np.atleast_1d(check(runs, values)).ravel()
     constant = scalar(fixed, other)
     setting = _setting(kappa0, target, noise, tokens, kappa, beta, beta_target, penalty, task)
-    found: dict[int, LearnedAttention] = {}
-    last: LearnedAttention | None = None
+    units, found = Units.of(setting), {}
+    past: list[LearnedAttention] = []
     for index in np.argsort(-grid):  # large α and large λ are the easy ends
         pair = (float(grid[index]), constant) if parameter == "alpha" else (constant, float(grid[index]))
-        last = found[int(index)] = _next(setting, parameter, pair, last)
-    return tuple(found[index] for index in range(grid.size))
+        past = [*past[-1:], _next(units.setting, parameter, (pair[0], pair[1] * units.penalty), past)]
+        found[int(index)] = units.restore(past[-1], setting, pair[1])
+    units.setting.channel.forget()
+    solutions = tuple(found[index] for index in range(grid.size))
+    _warn_of_width(solutions)
+    return solutions
 
 
 def _next(
-    setting: Setting, parameter: str, pair: tuple[float, float], last: LearnedAttention | None
+    setting: Setting, parameter: str, pair: tuple[float, float], past: list[LearnedAttention]
 ) -> LearnedAttention:
-    """The solution at (α, λ), from its neighbour if there is one."""
-    if last is None or not (last.converged and np.isfinite(last.logs).all()):
-        return _solve(setting, *pair)
-    problem = Problem(setting, *pair)
-    setting.channel.forget()
+    """The solution at (α, λ), from its neighbour if there is one; proximal points that are known stay known."""
+    known = [one for one in past if one.converged and np.isfinite(one.logs).all()]
+    if not known or known[-1] is not past[-1]:
+        return _solve_plain(setting, *pair, None)
+    last, problem = known[-1], Problem(setting, *pair)
+    setting.channel.work = 0
     if pair[1] > 0 and nothing_learned(problem):
         return _empty(problem)
-    found = _newton(problem, last.logs, COARSE, COARSE_STOP, steps=15)
+    found = _newton(problem, _predicted(known, parameter, pair), COARSE, COARSE_STOP, steps=15)
     if found.size > COARSE_ENOUGH and min(pair[1], last.lam) > 0:
         stop = pair[0] if parameter == "alpha" else pair[1]
         for point in trace(setting, parameter, last.alpha, last.lam, last.logs, stop):
             found = Found(point.logs, np.full(3, np.nan), None)
         found = _newton(problem, found.logs, COARSE, COARSE_STOP)
-    return _finish(problem, found) if found.size <= COARSE_ENOUGH else _solve(setting, *pair)
+    return _finish(problem, found) if found.size <= COARSE_ENOUGH else _solve_plain(setting, *pair, None)
+
+
+def _predicted(known: list[LearnedAttention], parameter: str, pair: tuple[float, float]) -> Array:
+    """The field at the next parameters: from the last solution, along the secant of the last two if they are near."""
+    last, goal = known[-1], pair[0] if parameter == "alpha" else pair[1]
+    if len(known) == 1 or goal == 0:
+        return last.logs
+    first, second = (np.log(getattr(one, parameter)) for one in known)
+    share = (np.log(goal) - second) / (second - first) if second != first else 0.0
+    return np.asarray(last.logs + share * (last.logs - known[0].logs) if abs(share) <= 2 else last.logs)
 
 
 # -- thresholds -----------------------------------------------------------------------------------------------------
@@ -1032,6 +1131,7 @@ def _solution(penalty: str, parameters: tuple[float, ...]) -> LearnedAttention:
     solution = _solve(setting, alpha, lam)
     if not solution.converged:
         raise NotSolvedError(f"no solution at alpha = {alpha}, lam = {lam}: {solution.note}")
+    _warn_of_width((solution,))
     return solution
 
 

@@ -19,7 +19,16 @@ from hypothesis import strategies as st
 
 from derivations import state_evolution as chapter
 from derivations.core import Law
-from numerics.attention_channel import ManyTokenChannel, Scores, TwoTokenChannel, _Proximal, lattice, symmetric_basis
+from numerics import state_evolution as solver
+from numerics.attention_channel import (
+    ManyTokenChannel,
+    Scores,
+    TwoTokenChannel,
+    _Proximal,
+    lattice,
+    logistic,
+    symmetric_basis,
+)
 from numerics.compile import function
 from numerics.state_evolution import (
     LearnedAttention,
@@ -291,11 +300,8 @@ def test_basis_carries_the_covariance_of_scores(tokens: int) -> None:
     assert len(basis) == chapter.outputs_law.right.subs(chapter.tokens, tokens)
     law = chapter.score_covariance_law.right.subs(chapter.square, 1)
     names = sorted(law.free_symbols, key=lambda symbol: symbol.name)
-
-    def covariance(*indices: int) -> float:
-        return float(law.subs(dict(zip(names, indices, strict=True)), simultaneous=True))
-
-    table = {index: covariance(*index) for index in itertools.product(range(tokens), repeat=4)}
+    covariance = sp.lambdify(names, law)
+    table = {index: float(covariance(*index)) for index in itertools.product(range(tokens), repeat=4)}
     entries = list(itertools.combinations_with_replacement(range(tokens), 2))
     for (i, j), (k, last) in itertools.product(entries, repeat=2):
         found = 2 * np.sum((basis[:, i, j] - basis[:, 0, 0]) * (basis[:, k, last] - basis[:, 0, 0]))
@@ -381,12 +387,89 @@ def test_eigenvalues_as_target_tend_to_the_gaussian_one(solutions: dict[float, L
     assert (found.m, found.q) == pytest.approx((solutions[4.0].m, solutions[4.0].q), rel=5e-3)
 
 
-def test_three_tokens() -> None:
+def test_scrambles_and_sizes_agree_for_three_tokens() -> None:
+    """m and q from two independent scrambles, and from four times as many points: equal to 1e-3."""
     found = solve(1.0, 0.1, 0.5, noise=0.5, tokens=3)
     assert found.converged, found.note
     assert found.quadrature_error <= 1e-3
-    two = solve(2.5, 0.1, 0.5, noise=0.5)  # the same number of constraints
-    assert found.m == pytest.approx(two.m, rel=0.2)
+    problem = Problem(found.setting, 1.0, 0.1)
+    finer = solver._newton(problem, found.logs, Quadrature(2, (0, 1)), 1e-6)
+    overlaps = problem.overlaps(finer.logs)
+    assert finer.size <= 1e-6
+    assert (overlaps.m, overlaps.q) == pytest.approx((found.m, found.q), rel=1e-3)
+
+
+@pytest.mark.parametrize("tokens", [5, 8])
+def test_many_tokens(tokens: int) -> None:
+    found = solve(20 / chapter.outputs_law.right.subs(chapter.tokens, tokens), 0.3, 0.5, noise=0.5, tokens=tokens)
+    assert found.converged, found.note
+    assert found.quadrature_error <= 1e-3
+
+
+def test_two_tokens_by_either_quadrature() -> None:
+    """The whole solution with Sobol points in the place of the lattice, to 1e-3."""
+    exact = solve(2.0, 0.1, 0.5, noise=0.5)
+    setting = dataclasses.replace(exact.setting)
+    setting.__dict__["channel"] = ManyTokenChannel(2, 1.0, 1.0)
+    sampled = solver._solve(setting, 2.0, 0.1)
+    assert sampled.converged
+    assert (sampled.m, sampled.q) == pytest.approx((exact.m, exact.q), rel=1e-3)
+    assert sampled.train_loss == pytest.approx(exact.train_loss, rel=1e-3)
+
+
+def test_temperatures_are_units() -> None:
+    """A solution at β ≠ β₀ fulfils the equations as they are written, without the change of units."""
+    for penalty in ("nuclear", "frobenius"):
+        found = solve(4.0, 0.05, 0.5, noise=0.5, beta=1.5, beta_target=0.8, penalty=penalty)
+        assert found.converged
+        problem = Problem(found.setting, found.alpha, found.lam)
+        assert np.abs(problem.residual(found.logs, Quadrature(1, (0, 1)), search=True)).max() < 2e-8
+        overlaps = problem.overlaps(found.logs)
+        given = (found.m, found.q, found.V, found.excess)
+        assert given == pytest.approx((overlaps.m, overlaps.q, overlaps.response, overlaps.excess), rel=1e-9)
+
+
+def test_recovery_at_another_temperature() -> None:
+    """Without noise the head at β = 0.3 recovers the target of β₀ = 1 times 1/0.3."""
+    found = solve(20.0, 1e-6, 0.5, beta=0.3)
+    assert found.converged, found.note
+    assert (found.m, found.q) == pytest.approx((1.5 / 0.3, 1.5 / 0.09), rel=1e-4)
+    assert found.test_error_clean < 1e-9
+
+
+def test_softmax_at_huge_scores() -> None:
+    """Case 11: huge or infinite scores saturate, without NaN or warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert logistic(np.array([-np.inf, -800.0, 0.0, 800.0, np.inf])).tolist() == [0, 0, 0.5, 1, 1]
+        channel = ManyTokenChannel(5, 1.0, 1.0)
+        logits = np.array([-249.87, -424.13, -460.29, 378.10, -292.61])
+        channel.basis = np.broadcast_to(logits, (1, 5, 5))  # one coordinate, whose scores are these in every row
+        np.testing.assert_allclose(channel._softmax(np.ones((1, 1)), 1.0)[0], [[0, 0, 0, 1, 0]] * 5, atol=1e-15)
+
+
+ADVERSARY = (None, {"kappa0": 1e-3}, {"kappa0": 0.05}, {"kappa0": 10.0}, {"target": 3.0 / np.arange(1.0, 41.0)})
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_wrong_solution_anywhere(seed: int) -> None:
+    """Random settings over the whole range: a solution to the accuracy promised, or a note that says what to try."""
+    generator = np.random.default_rng(seed)
+    alpha, lam = 10 ** generator.uniform(-2, 2), 10 ** generator.uniform(-4, 1)
+    noise, penalty = float(generator.choice([0.0, 0.5])), ("nuclear", "frobenius")[seed % 2]
+    target = ADVERSARY[seed % len(ADVERSARY)] or {"kappa0": 0.5}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = solve(alpha, lam, noise=noise, penalty=penalty, kappa=20.0, **target)
+    numbers = (found.m, found.q, found.V, found.train_loss, found.test_error, found.test_error_clean, found.objective)
+    if found.converged:
+        assert np.isfinite(numbers).all()
+        assert found.residual <= 1e-8
+        assert found.V >= 0
+        assert found.q + found.setting.target.square - 2 * found.m >= -1e-12 * found.setting.target.square
+        assert found.test_error_clean <= found.test_error + 1e-12
+    else:
+        assert "use" in found.note or "start" in found.note
 
 
 def test_components_for_claims() -> None:
@@ -480,8 +563,6 @@ def test_bad_thresholds() -> None:
 
 def test_the_solver_reads_the_laws(monkeypatch: pytest.MonkeyPatch) -> None:
     """A law that is changed changes the number."""
-    from numerics import state_evolution as solver
-
     law: Law = chapter.penalty_level
     before = evaluate("penalty_level", {chapter.lam: 0.1, chapter.kappa: 4.0})
     wrong = dataclasses.replace(law.steps[-1], equation=law.off_by(sp.Rational(1, 2)))
