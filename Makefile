@@ -38,7 +38,7 @@ report: $(STAMP) ## write the HTML report from stored draws and figures: CHAPTER
 	@$(BIN) -m verify report $(CHAPTERS) $(PICTURE_OPTIONS) $(if $(OUT),--out $(OUT))
 
 test: $(STAMP) ## run the tests, without the benchmarks: ARGS="-k bbp" goes to pytest
-	@$(BIN) -m pytest --benchmark-skip $(ARGS)
+	@$(BIN) -m pytest -n auto --dist worksteal --benchmark-skip $(ARGS)
 
 bench: $(STAMP) ## run the benchmarks, each beside its baseline
 	@$(BIN) -m pytest --benchmark-only $(ARGS)
