@@ -464,8 +464,10 @@ class ManyTokenChannel:
         means = {name: float(column.mean()) for name, column in wanted.items()}
         if search or len(starts) > 1:
             self._smooth[level, parity] = bool(np.ptp(values, axis=0).max() < 1e-6)
-        if self._smooth[level, parity]:  # all starts end in one minimum: the Hessian's form has less noise
-            means["force"] = scores.spread * means["smooth_divergence"]
+        if self._smooth[level, parity] and scores.spread > 0:
+            # All starts end in one minimum: both forms of the divergence are one. That by products shares its errors
+            # with the pull, so that m and q have two thirds of the noise of the Hessian's form.
+            means["smooth_divergence"] = means["force"] / scores.spread
         return ChannelMeans(**means, unfinished=sum(undone for _, undone in ends))
 
     def _value(self, u: Array, label: Array, field: Array, response: float) -> Array:
