@@ -22,7 +22,7 @@ STYLE = """
   --panel: #1e2126; --link: #7cb8f2; --good: #4fd0a2; --wrong: #ff9e66; --open: #c9a5e6; } }
 * { box-sizing: border-box; }
 html { scroll-padding-top: 1rem; }
-body { margin: 0 auto; padding: 0 1rem 4rem; max-width: 64rem; background: var(--back); color: var(--text);
+body { margin: 0 auto; padding: 0 1rem 4rem; max-width: 70rem; background: var(--back); color: var(--text);
   font: 1rem/1.5 system-ui, "Segoe UI", "Helvetica Neue", "DejaVu Sans", sans-serif; overflow-wrap: break-word; }
 a { color: var(--link); }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 1rem 0 0.5rem; }
@@ -51,11 +51,11 @@ mtable.aligned > mtr > mtd:nth-child(2) { padding-left: 0.25em; }
 mtable.cases > mtr > mtd { padding: 0.2em 0.9em 0.2em 0; text-align: left; }
 mtable.lines > mtr > mtd { padding: 0; }
 table { border-collapse: collapse; font-size: 0.92rem; }
-th, td { padding: 0.3rem 0.7rem 0.3rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
+th, td { padding: 0.3rem 0.6rem 0.3rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { font-weight: 600; color: var(--soft); }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td { min-width: 4.5rem; }
-table.wide td:nth-child(2) { min-width: 17rem; }
+td:not(.number) { min-width: 4.5rem; }
+table.wide td:nth-child(2) { min-width: 14rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.15rem 1rem; margin: 0.5rem 0; font-size: 0.92rem; }
 dt { color: var(--soft); }
 dd { margin: 0; min-width: 0; }
