@@ -1,12 +1,10 @@
 """Benchmarks, each beside a baseline that is measured in the same run; the ratio is stored with the result.
 
-Solver and baseline take turns, and the best of several rounds counts for both, so that other load does not decide.
+How both are timed is told in `tests/timing.py`; each test asserts what the solver has to gain.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,33 +18,11 @@ from numerics import compile as compiler
 from numerics.bbp import recovery
 from numerics.compile import fast_available
 from numerics.wishart_product import WishartProduct
+from tests.timing import compare
 from verify.samplers import pooled
 
 DELTA, GAMMA = 0.5, 0.25
 POINTS = 100_000
-
-
-def seconds(task: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    task()
-    return time.perf_counter() - start
-
-
-def compare(
-    benchmark: Any, solver: Callable[[], Any], baseline: Callable[[], Any], rounds: int, share: float = 1.0
-) -> float:
-    """How many times faster the solver is, both at their best. The baseline does `share` of the solver's work."""
-    solver()
-    quick, slow = [], []
-    for _ in range(rounds):
-        quick += [seconds(solver) for _ in range(10)]
-        slow.append(seconds(baseline) / share)
-    ratio = min(slow) / min(quick)
-    benchmark.extra_info.update(
-        {"solver_seconds": min(quick), "baseline_seconds": min(slow), "baseline_over_solver": round(ratio, 2)}
-    )
-    benchmark.pedantic(solver, rounds=5, warmup_rounds=1)
-    return ratio
 
 
 def places(count: int) -> Any:

@@ -1,13 +1,11 @@
 """Benchmarks of the mean-field solver, each beside a baseline that is measured in the same run.
 
 The baseline of a solution is one iteration of the plain procedure: 1,000 sequences, one general minimiser for each
-proximal point. Solver and baseline take turns; the best of several rounds counts for both.
+proximal point. How both are timed is told in `tests/timing.py`.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,31 +14,10 @@ import scipy.integrate
 import scipy.optimize
 
 from numerics.state_evolution import recovery_threshold, solve, sweep
+from tests.timing import compare, seconds
 
 REFERENCE = {"alpha": 0.5, "lam": 0.01, "kappa0": 0.5, "noise": 0.5}
 SHARE = 0.3  # of one plain iteration: what a whole solution may take
-
-
-def seconds(task: Callable[[], Any]) -> float:
-    start = time.process_time()
-    task()
-    return time.process_time() - start
-
-
-def compare(
-    benchmark: Any, solver: Callable[[], Any], baseline: Callable[[], Any], rounds: int, share: float = 1.0
-) -> float:
-    """Solver over baseline, both at their best, in processor time. The baseline does `share` of the solver's work."""
-    solver()
-    quick, slow = [], []
-    for _ in range(rounds):
-        quick.append(seconds(solver))
-        slow.append(seconds(baseline) / share)
-    ratio = min(quick) / min(slow)
-    info = {"solver_seconds": min(quick), "baseline_seconds": min(slow), "baseline_over_solver": round(1 / ratio, 2)}
-    benchmark.extra_info.update(info)
-    benchmark.pedantic(solver, rounds=1, warmup_rounds=0)
-    return ratio
 
 
 def plain_iteration(samples: int = 1000) -> tuple[float, float]:
@@ -71,7 +48,7 @@ def test_one_solution(benchmark: Any) -> None:
     found = solve(**REFERENCE)
     assert found.converged
     assert plain_iteration()[1] == pytest.approx(found.train_loss, rel=0.15)  # it solves the same problem
-    ratio = compare(benchmark, lambda: solve(**REFERENCE), plain_iteration, rounds=2)
+    ratio = 1 / compare(benchmark, lambda: solve(**REFERENCE), plain_iteration, rounds=2, repeats=1)
     assert ratio <= SHARE, f"a solution takes {ratio:.2f} of one plain iteration, at most {SHARE} are asked for"
 
 
@@ -116,5 +93,4 @@ def test_threshold(benchmark: Any) -> None:
         return float(scipy.optimize.minimize_scalar(dimension, bounds=(0, 2), method="bounded").fun)
 
     assert 2 * recovery_threshold(share) == pytest.approx(minimised(), rel=1e-8)
-    ratio = compare(benchmark, lambda: recovery_threshold(share), minimised, rounds=5)
-    assert ratio < 1
+    assert compare(benchmark, lambda: recovery_threshold(share), minimised, rounds=5) > 1
