@@ -1572,6 +1572,7 @@ _observed = {
     name: observable(name, meaning)
     for name, meaning in (
         ("train_loss", "data term of the training loss, per sequence"),
+        ("objective", "training loss with its penalty, per sequence"),
         ("test_error", "loss of fresh sequences, noisy labels"),
         ("test_error_clean", "loss of fresh sequences, labels without noise"),
         ("m", "Tr Ŝ S₀/d"),
@@ -1582,16 +1583,17 @@ _observed = {
         ("m_path", "m after each iteration"),
         ("q_path", "q after each iteration"),
         ("variance_path", "V after each iteration"),
+        ("m_path_bare", "m after each iteration without the Onsager term"),
+        ("q_path_bare", "q after each iteration without the Onsager term"),
+        ("variance_path_bare", "V after each iteration without the Onsager term"),
     )
 }
+_of_paths = tuple(quantity for name, quantity in _observed.items() if "_path" in name)
 training_model = Model(
     "attention_training",
     "a tied attention layer with weights W (d × p) or a matrix S, trained on αd² labelled sequences",
     _common,
-    tuple(
-        _observed[name]
-        for name in ("train_loss", "test_error", "test_error_clean", "m", "q", "rank", "eigenvalues", "target_square")
-    ),
+    tuple(quantity for quantity in _observed.values() if quantity not in _of_paths),
     (alpha, kappa0),
     ("tokens", "task", "penalty"),
 )
@@ -1599,13 +1601,12 @@ message_passing_model = Model(
     "attention_amp",
     "approximate message passing with its Onsager term on αd² labelled sequences, from S = 0 and V = 1",
     _common,
-    tuple(_observed[name] for name in ("m_path", "q_path", "variance_path", "target_square")),
+    (*_of_paths, _observed["target_square"]),
     (alpha, kappa0),
     ("tokens", "penalty", "iterations"),
 )
 _reference = {alpha: _half, lam: Rational(1, 100), kappa0: _half, noise: _half, kappa: 1, beta: 1, beta_target: 1}
 _decayed = {**_reference, lam: Rational(1, 10), kappa: Rational(3, 4)}
-_noiseless = {**_reference, alpha: Rational(1, 4), lam: Rational(1, 10), noise: 0}
 _steps = 4
 _label_task = {"tokens": 2, "task": "label", "penalty": "nuclear"}
 
@@ -1617,31 +1618,52 @@ message_passing = Experiment(
     {16: 45, 24: 45, 32: 40, 48: 40},
     {"tokens": 2, "penalty": "nuclear", "iterations": _steps},
 )
-_training_sizes = {16: 150, 24: 150, 32: 80, 48: 50, 64: 32}
-trained = Experiment("attention-trained", training_model, _decayed, _training_sizes, {}, _label_task)
-trained_noiseless = Experiment(
-    "attention-trained-without-noise", training_model, _noiseless, _training_sizes, {}, _label_task
+_sizes = {16: 150, 24: 150, 32: 80, 48: 50, 64: 32}
+_small_sizes = {16: 150, 24: 120, 32: 80, 40: 50, 48: 40}  # a weak penalty needs ten times the evaluations
+
+
+def _training(name, changes, standard=None, full=None, **options):
+    """An experiment that trains the layer; `changes` to the reference parameters."""
+    parameters = {**_reference, **changes}
+    return Experiment(
+        f"attention-{name}", training_model, parameters, standard or {}, {}, {**_label_task, **options}, full or {}
+    )
+
+
+# Perfect recovery needs α = 0.211 (κ₀ = ½), and 0.25 without factors; noisy labels (Δ = ¼) are fitted up to α = 0.162.
+# At these α the sequences αd² are a whole number at every size.
+_weak = {lam: Rational(1, 1000)}
+_silent, _noisy = {**_weak, noise: 0}, {**_weak, noise: Rational(1, 4)}
+trained = _training("trained", _decayed, _sizes)
+trained_sequence = _training("trained-on-sequences", _decayed, _sizes, task="sequence")
+trained_entries = _training("trained-by-entries", {lam: Rational(1, 5)}, _sizes, penalty="frobenius")
+below_recovery = _training("below-recovery", {**_silent, alpha: Rational(1, 8)}, _small_sizes)
+above_recovery = _training("above-recovery", {**_silent, alpha: Rational(15, 64)}, _small_sizes)
+below_interpolation = _training("below-interpolation", {**_noisy, alpha: Rational(1, 8)}, _small_sizes)
+above_interpolation = _training("above-interpolation", {**_noisy, alpha: Rational(3, 8)}, _small_sizes)
+# In the full tier only:
+without_noise = _training("trained-without-noise", {alpha: Rational(1, 4), lam: Rational(1, 10), noise: 0}, full=_sizes)
+weakly_decayed = _training("weakly-decayed", {}, full=_sizes)
+wide = _training("of-twice-the-width", {kappa: 2}, full=_sizes)
+many_sequences = _training("with-many-sequences", {alpha: 4}, full=_small_sizes)
+low_rank = _training(
+    "of-low-rank",
+    {alpha: Rational(1, 4), kappa0: Rational(1, 4), noise: Rational(1, 4), lam: Rational(1, 20)},
+    full=_sizes,
 )
-trained_sequence = Experiment(
-    "attention-trained-on-sequences", training_model, _decayed, _training_sizes, {}, {**_label_task, "task": "sequence"}
-)
-trained_entries = Experiment(
-    "attention-trained-by-entries",
-    training_model,
-    {**_decayed, lam: Rational(1, 5), kappa: 1},
-    _training_sizes,
-    {},
-    {**_label_task, "penalty": "frobenius"},
-)
+full_rank = _training("of-full-rank", {kappa0: 2, noise: 0, lam: Rational(1, 10)}, full=_sizes)
+three_tokens = _training("on-three-tokens", {alpha: Rational(1, 4), lam: Rational(1, 10)}, full=_sizes, tokens=3)
+sharp = _training("sharp", {lam: Rational(3, 10), beta: 2, beta_target: 2}, full=_sizes)
+sharp_target = _training("with-a-sharper-target", {lam: Rational(1, 10), beta_target: 2}, full=_sizes)
 
 _step = variable("step", "iteration of message passing", sp.S.Naturals, (1, 2, 3, 4), notation="k")
 
 
-def solved(component, iteration=FIXED_POINT, penalty="nuclear", weight=_two, **changed):
+def solved(component, iteration=FIXED_POINT, penalty="nuclear", weight=_two, length=_two, **changed):
     """A component of the solution (or of an iterate) of the equations, with parameters replaced by name."""
     values = {quantity.name: quantity for quantity in _common} | changed
     return Solution.of(
-        component, penalty, *(values[quantity.name] for quantity in _common), _two, weight, iteration=iteration
+        component, penalty, *(values[quantity.name] for quantity in _common), length, weight, iteration=iteration
     )
 
 
@@ -1661,89 +1683,176 @@ def _unscaled(law, component, iteration=FIXED_POINT, **common):
 
 def _wrong_solutions(law, component, iteration=FIXED_POINT, **common):
     """What the same equations give with one mistake each."""
-    return {
-        "diagonal variance 1 for 2": (at_solution(law, component, iteration, weight=sp.Integer(1), **common),),
-        "T² outputs for (T² + T − 2)/2": (at_solution(law, component, iteration, alpha=2 * alpha, **common),),
-        "label noise forgotten: Q₀ for Q₀ + Δ/2": (
-            at_solution(law, component, iteration, noise=sp.Integer(0), **common),
-        ),
-        "λ for √κ λ": (at_solution(law, component, iteration, lam=lam / sp.sqrt(kappa), **common),),
-        "unscaled: without η": (_unscaled(law, component, iteration, **common),),
+    length = common.get("length", _two)
+    squared = alpha * length**2 / outputs_law.right.subs(tokens, length)
+    mistakes = {
+        _diagonal_mistake: {"weight": sp.Integer(1)},
+        _load_mistake: {"alpha": squared},
+        _noise_mistake: {"noise": sp.Integer(0)},
+        _level_mistake: {"lam": lam / sp.sqrt(kappa)},
+        _penalty_mistake: {"penalty": "frobenius"},
     }
+    wrong = {name: (at_solution(law, component, iteration, **common | change),) for name, change in mistakes.items()}
+    return wrong | {_scale_mistake: (_unscaled(law, component, iteration, **common),)}
 
 
+_diagonal_mistake, _load_mistake = "diagonal variance 1 for 2", "T² outputs for (T² + T − 2)/2"
+_noise_mistake, _level_mistake = "label noise forgotten: Q₀ for Q₀ + Δ/2", "λ for √κ λ"
+_penalty_mistake, _scale_mistake = "Frobenius norm for nuclear norm", "unscaled: without η"
+_bare_mistake = "message passing without its Onsager term"
 _against_target = target_square_law.right / _observed["target_square"]  # m and q follow the target that is drawn
+_cuts = (_half, 1, 2)
+
+
+def _limit(resolution, relative=True):
+    """No theory gives the order of the bias: 1/d for smooth statistics, d^(−2/3) where a spectral edge has a part."""
+    return Limit(1, 2, resolution, relative, (Rational(2, 3), Rational(4, 3)))
 
 
 def _path_claim(name, law, symbol, component, column, factor, resolution, wrong):
+    def rivals():
+        known = _wrong_solutions(law, component, _step)
+        bare = {symbol: _observed[f"{column}_bare"] * factor}
+        return {mistake: bare if mistake == _bare_mistake else known[mistake] for mistake in wrong}
+
     return Claim(
         f"message-passing-{name}",
         law,
         message_passing,
-        Limit(rate=1, next=2, resolution=resolution, relative=True),
-        lambda: {key: value for key, value in _wrong_solutions(law, component, _step).items() if key in wrong},
-        reads={symbol: column * factor},
+        _limit(resolution),
+        rivals,
+        reads={symbol: _observed[column] * factor},
         given=(at_solution(law, component, _step),),
         points=(_step, tuple(range(1, _steps + 1))),
     )
 
 
-def _trained_claim(experiment, name, law, symbol, component, reads, resolution, wrong, **more):
-    common = {key: value for key, value in more.items() if key == "penalty"}
-    iteration = more.get("iteration", FIXED_POINT)
+def _measures(penalty):
+    """What is compared: the law, its symbol, the component of the solution, and what reads the symbol."""
+    square, product, whole = (
+        (square_law, overlap_law, objective_law)
+        if penalty == "nuclear"
+        else (frobenius_square, frobenius_overlap, frobenius_objective)
+    )
+    distance = _observed["q"] + _observed["target_square"] - 2 * _observed["m"]
+    above = Average(sp.Piecewise((1, _observed["eigenvalues"] > position), (0, True)))
+    return {
+        "train-loss": (training_loss_law, mean_loss, "train_loss", _observed["train_loss"]),
+        "objective": (whole, objective, "objective", alpha * _observed["objective"]),
+        "test-error": (test_loss_law, test_loss, "test_error", _observed["test_error"]),
+        "overlap": (product, m, "m", _observed["m"] * _against_target),
+        "square": (square, q, "q", _observed["q"] * _against_target),
+        "distance": (distance_law, excess, "excess", distance * _against_target),
+        "rank": (rank_law, rank, "rank", _observed["rank"]),
+        "distribution": (learned_distribution, share_above, "cdf", above),
+    }
+
+
+def _trained_claim(experiment, name, resolution, wrong, note=""):
+    penalty, length = experiment.options["penalty"], sp.Integer(experiment.options["tokens"])
+    law, symbol, component, reads = _measures(penalty)[name]
+    spectral = component == "cdf"
+    common = {"iteration": position if spectral else FIXED_POINT, "penalty": penalty, "length": length}
+
+    def rivals():
+        known = _wrong_solutions(law, component, **common)
+        return {mistake: known[mistake] for mistake in wrong}
+
     return Claim(
         f"{experiment.name}-{name}",
         law,
         experiment,
-        Limit(rate=1, next=2, resolution=resolution, relative=component != "cdf"),
-        lambda: {
-            key: value for key, value in _wrong_solutions(law, component, iteration, **common).items() if key in wrong
-        },
+        _limit(resolution, relative=name not in _ABSOLUTE),
+        rivals,
         reads={symbol: reads},
-        given=(at_solution(law, component, iteration, **common),),
-        points=more.get("points"),
+        given=(at_solution(law, component, **common),),
+        points=(position, _cuts) if spectral else None,
+        note=note,
     )
 
 
-_variance_mistakes = ("diagonal variance 1 for 2", "T² outputs for (T² + T − 2)/2")
-_load_mistake = _variance_mistakes[1:]
-_scale_mistake = ("unscaled: without η",)
-_noise_mistake = ("label noise forgotten: Q₀ for Q₀ + Δ/2",)
-_cuts = (Rational(1, 2), 1, 2)
+_ABSOLUTE = ("distribution", "distance")  # the others have resolutions relative to the law's value
 
 
-def _claims_of(experiment, train_mistakes, test_mistakes, resolutions, penalty="nuclear"):
-    """Losses, overlap and square of a trained layer; `resolutions` are those of the losses and of m and q."""
-    square, product = (square_law, overlap_law) if penalty == "nuclear" else (frobenius_square, frobenius_overlap)
-    losses, overlaps = resolutions
-    plan = (
-        ("train-loss", training_loss_law, mean_loss, "train_loss", _observed["train_loss"], losses, train_mistakes),
-        ("test-error", test_loss_law, test_loss, "test_error", _observed["test_error"], losses, test_mistakes),
-        ("overlap", product, m, "m", _observed["m"] * _against_target, overlaps, _scale_mistake),
-        ("square", square, q, "q", _observed["q"] * _against_target, 2 * overlaps, _scale_mistake),
-    )
-    return tuple(_trained_claim(experiment, *part, penalty=penalty) for part in plan)
+def _claims_of(experiment, plan, note=""):
+    """`plan` maps the name of a measure to its resolution and the mistakes that must show."""
+    return tuple(_trained_claim(experiment, name, *rest, note) for name, rest in plan.items())
 
+
+_to_recover = {
+    "train-loss": (0.3, (_load_mistake,)),
+    "test-error": (0.3, (_load_mistake, _penalty_mistake)),
+    "distance": (0.1, (_load_mistake, _penalty_mistake)),
+    "rank": (0.1, (_penalty_mistake,)),
+}
+_to_fit = {
+    "train-loss": (0.3, (_load_mistake, _noise_mistake)),
+    "test-error": (0.3, (_load_mistake, _noise_mistake)),
+    "overlap": (0.3, (_scale_mistake,)),
+    "square": (0.3, (_scale_mistake,)),
+}
+_usual = {
+    "train-loss": (0.15, (_noise_mistake,)),
+    "test-error": (0.15, (_noise_mistake,)),
+    "overlap": (0.15, (_scale_mistake,)),
+    "square": (0.2, (_scale_mistake,)),
+}
+_usual_without_noise = {
+    "train-loss": (0.3, (_load_mistake,)),
+    "test-error": (0.3, (_load_mistake,)),
+    "overlap": (0.25, (_scale_mistake,)),
+    "square": (0.3, (_scale_mistake,)),
+}
 
 claims = (
-    _path_claim("response", response_law, response, "V", _observed["variance_path"], 1, 0.4, _variance_mistakes),
-    _path_claim("overlap", overlap_law, m, "m", _observed["m_path"], _against_target, 0.4, ("unscaled: without η",)),
-    _path_claim("square", square_law, q, "q", _observed["q_path"], _against_target, 0.8, ("unscaled: without η",)),
-    *_claims_of(trained, _noise_mistake, (*_variance_mistakes, *_noise_mistake), (0.15, 0.15)),
-    _trained_claim(trained, "rank", rank_law, rank, "rank", _observed["rank"], 0.15, _load_mistake),
-    _trained_claim(
-        trained,
-        "distribution",
-        learned_distribution,
-        share_above,
-        "cdf",
-        Average(sp.Piecewise((1, _observed["eigenvalues"] > position), (0, True))),
-        0.06,
-        _scale_mistake,
-        iteration=position,
-        points=(position, _cuts),
+    _path_claim(
+        "response",
+        response_law,
+        response,
+        "V",
+        "variance_path",
+        1,
+        0.2,
+        (_diagonal_mistake, _load_mistake, _bare_mistake),
     ),
-    *_claims_of(trained_noiseless, _load_mistake, _load_mistake, (0.3, 0.25)),
-    *_claims_of(trained_sequence, _noise_mistake, _noise_mistake, (0.25, 0.2)),
-    *_claims_of(trained_entries, _noise_mistake, _noise_mistake, (0.25, 0.2), "frobenius"),
+    _path_claim("overlap", overlap_law, m, "m", "m_path", _against_target, 0.2, (_scale_mistake, _bare_mistake)),
+    _path_claim("square", square_law, q, "q", "q_path", _against_target, 0.3, (_scale_mistake, _bare_mistake)),
+    *_claims_of(
+        trained,
+        {
+            **_usual,
+            "objective": (0.1, (_level_mistake,)),
+            "test-error": (0.15, (_diagonal_mistake, _load_mistake, _noise_mistake)),
+            "rank": (0.15, (_load_mistake,)),
+            "distribution": (0.06, (_scale_mistake,)),
+        },
+    ),
+    *_claims_of(trained_sequence, _usual),
+    *_claims_of(trained_entries, _usual),
+    *_claims_of(below_recovery, _to_recover, "Too few sequences: a weak penalty leaves a distance from the target."),
+    *_claims_of(
+        above_recovery,
+        _to_recover,
+        "Enough sequences with factors, whose distance falls with λ, and too few without.",
+    ),
+    *_claims_of(below_interpolation, _to_fit, "Few sequences: noisy labels are fitted, and the loss falls with λ."),
+    *_claims_of(above_interpolation, _to_fit, "Too many sequences: the noisy labels cannot be fitted."),
+    *_claims_of(without_noise, _usual_without_noise),
+    *_claims_of(weakly_decayed, _usual),
+    *_claims_of(wide, {**_usual, "objective": (0.1, (_level_mistake,))}),
+    *_claims_of(many_sequences, _usual),
+    *_claims_of(low_rank, {**_usual, "rank": (0.15, (_load_mistake,))}),
+    *_claims_of(full_rank, _usual_without_noise),
+    *_claims_of(
+        three_tokens,
+        {
+            "train-loss": (0.15, (_load_mistake, _noise_mistake)),
+            "overlap": (0.15, (_load_mistake, _scale_mistake)),
+            "square": (0.2, (_load_mistake, _scale_mistake)),
+            "rank": (0.15, (_load_mistake,)),
+            "distribution": (0.06, (_scale_mistake,)),
+        },
+    ),
+    *_claims_of(sharp, _usual),
+    *_claims_of(sharp_target, _usual),
 )

@@ -66,21 +66,42 @@ def test_benchmark_one_gradient(benchmark: Any, task: Task) -> None:
     benchmark.extra_info["ratio"] = plain / seconds(lambda: task.loss_and_gradient(matrix))
 
 
+class GoalReachedError(Exception):
+    """The other minimiser has come near enough."""
+
+
+def evaluations_to(goal: float, objective: Objective, start: Any, rate: float, budget: int) -> int | None:
+    """How many gradients Adam needs to bring the objective down to `goal`; None if `budget` of them do not suffice."""
+
+    def stop_there(evaluations: int, value: float, _: float) -> None:
+        if value <= goal:
+            raise GoalReachedError(evaluations)
+
+    try:
+        minimise(objective, start, "adam", budget=budget, learning_rate=rate, progress=stop_there)
+    except GoalReachedError as reached:
+        return int(reached.args[0])
+    return None
+
+
 def test_benchmark_one_training(benchmark: Any, objective: Objective) -> None:
-    """To the default tolerance; Adam to the same loss within 1e-4, at its usual rate and at the best one here."""
+    """To the default tolerance; Adam reaches the same minimum to 1e-4, with at least ten times the evaluations.
+
+    That is at Adam's usual rate; at the best rate for this problem, which one does not know beforehand, with about
+    three times (in `extra_info`).
+    """
     start = objective.start(np.random.default_rng(2))
     found = benchmark.pedantic(minimise, args=(objective, start), rounds=1, iterations=1)
     assert found.converged
     goal = (1 + NEAR) * found.objective
     own = int(np.argmax(found.history <= goal)) + 1
-    for name, rate, budget in (("usual", LEARNING_RATE, 10 * own), ("tuned", TUNED, 10 * own)):
-        adam = minimise(objective, start, "adam", budget=budget, learning_rate=rate)
-        reached = adam.history <= goal
-        # An Adam that has not come near within ten times the evaluations counts with these.
-        needed = int(np.argmax(reached)) + 1 if reached.any() else budget
-        benchmark.extra_info[f"evaluations_ratio_adam_{name}"] = needed / own
-        if name == "usual":
-            assert not reached.any(), f"Adam needed {needed} evaluations, the quasi-Newton method {own}"
+    usual = evaluations_to(goal, objective, start, LEARNING_RATE, 60 * own)
+    tuned = evaluations_to(goal, objective, start, TUNED, 60 * own)
+    assert usual is not None, f"Adam does not reach the same minimum to {NEAR:g} within {60 * own} evaluations"
+    assert tuned is not None, f"tuned Adam does not reach the same minimum to {NEAR:g} within {60 * own} evaluations"
+    assert usual >= 10 * own, f"Adam needed {usual} evaluations, the quasi-Newton method {own}"
+    benchmark.extra_info["evaluations_ratio_adam_usual"] = usual / own
+    benchmark.extra_info["evaluations_ratio_adam_tuned"] = tuned / own
     benchmark.extra_info["evaluations_to_1e-4"] = own
     benchmark.extra_info["evaluations"] = found.evaluations
 

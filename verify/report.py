@@ -142,6 +142,7 @@ def _as_data(result: Result) -> dict[str, Any]:
         "sizes": list(judgement.sizes),
         "replicates": list(judgement.replicates),
         "rates": list(rates_of(claim)),
+        "fitted_rate": _fitted_rate(claim, judgement),
         "seed": result.seed,
         "seconds": round(result.seconds, 3),
         "judged": result.judged,
@@ -179,6 +180,13 @@ def rates_of(claim: Claim) -> tuple[float, ...]:
     if isinstance(hypothesis, Exponent):
         return (float(hypothesis.next),)
     return (float(hypothesis.rate), float(hypothesis.next))
+
+
+def _fitted_rate(claim: Claim, judgement: Judgement) -> float | None:
+    """Where the claim declares an interval of exponents: the one of it that fits the residuals best."""
+    if getattr(claim.hypothesis, "rates", None) is None or judgement.fit is None:
+        return None
+    return judgement.fit.rates[0]
 
 
 def write_json(report: Report, path: Path) -> None:
@@ -391,6 +399,9 @@ def _number_lines(result: Result, levels: Levels) -> Iterator[str]:
     for part in result.points:
         where = f"{part.point.label}: " if part.point.label else ""
         yield f"  {where}{_numbers_text(part.judgement)}"
+    fitted = _fitted_rate(result.entry.claim, judgement)
+    if fitted is not None:
+        yield f"  exponent that fits best: {fitted:.2g} (the error covers all of the interval that fit acceptably)"
     if result.points and judgement.fit is not None:
         yield f"  {bound}; a fit is unacceptable below probability {levels.fit:.1g}"
     for rival in judgement.rivals:

@@ -150,7 +150,7 @@ def _as_written(value: Any, experiment: str) -> Any:
 
 
 def plan_of(experiment: Experiment, tier: str, look: int = 0) -> Plan:
-    """Size -> replicates of a tier; look j of the full tier has 2^j times the standard replicates.
+    """Size -> replicates of a tier; look j of the full tier has 2^j times the standard replicates, or the full ones.
 
     Raises ValueError for an unknown tier.
     """
@@ -158,8 +158,9 @@ def plan_of(experiment: Experiment, tier: str, look: int = 0) -> Plan:
         return dict(experiment.quick)
     if tier not in ("standard", "full"):
         raise ValueError(f"tier must be quick, standard or full, got {tier!r}")
-    factor = 2**look if tier == "full" else 1
-    return {size: count * factor for size, count in experiment.standard.items()}
+    if tier == "standard":
+        return dict(experiment.standard)
+    return {size: count * 2**look for size, count in (experiment.standard or experiment.full).items()}
 
 
 # -- scheduling -----------------------------------------------------------------------------------------------

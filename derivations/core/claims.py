@@ -45,8 +45,9 @@ class Model:
 class Experiment:
     """A model at fixed parameters, with the number of replicates at each size (the dimension d) for a tier.
 
-    `parameters` maps the model's parameters to exact numbers, `options` its options to plain values. `quick` and
-    `standard` map size to replicates; standard must contain quick. The full tier doubles standard again and again.
+    `parameters` maps the model's parameters to exact numbers, `options` its options to plain values. `quick`,
+    `standard` and `full` map size to replicates; standard must contain quick. The full tier doubles standard again and
+    again; an experiment that only the full tier draws has `full` instead, which is doubled in the same way.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Experiment:
     standard: Mapping[int, int]
     quick: Mapping[int, int] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    full: Mapping[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         missing = [quantity.name for quantity in self.model.parameters if quantity not in self.parameters]
@@ -69,6 +71,11 @@ class Experiment:
         short = {size: count for size, count in self.quick.items() if self.standard.get(size, 0) < count}
         if short:
             raise ValueError(f"experiment {self.name}: standard must contain quick, it lacks {short}")
+        if self.standard and self.full:
+            raise ValueError(
+                f"experiment {self.name}: full must be empty where there is a standard plan, which the full tier "
+                f"doubles; got {dict(self.full)}"
+            )
 
 
 @dataclass(frozen=True)
@@ -151,4 +158,4 @@ class Claim:
     @property
     def tier(self) -> str:
         """The lowest tier that judges this claim."""
-        return "quick" if self.experiment.quick else "standard"
+        return "quick" if self.experiment.quick else "standard" if self.experiment.standard else "full"

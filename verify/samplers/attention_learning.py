@@ -160,8 +160,9 @@ def attention_amp(
     weight decay only). Options: `tokens` T, `iterations` K, and where given `penalty` (default "nuclear"),
     `parametrisation` (as in training) and `initial_variance` (default 1).
     Returns arrays over the iterations t = 1 … K: `m_path`, `q_path`, `variance_path`, `residual_path`
-    (‖S_t − S_{t−1}‖/√d), and of the channel that made iterate t, `q_channel_path` and `v_channel_path`; of the last
-    iterate what training reports, and `alpha`, `kappa0` and `target_square` as realised.
+    (‖S_t − S_{t−1}‖/√d), and of the channel that made iterate t, `q_channel_path` and `v_channel_path`; `m_path_bare`,
+    `q_path_bare`, `variance_path_bare` of a run on the same data without the Onsager term; of the last iterate what
+    training reports, and `alpha`, `kappa0` and `target_square` as realised.
     """
     streams = Streams.of(generator)
     penalty = options.get("penalty", "nuclear")
@@ -169,7 +170,8 @@ def attention_amp(
     kappa = parameters.get("kappa", 1.0)
     task = draw(size, parameters["alpha"], parameters["kappa0"], None, _setting(parameters, options), streams.data)
     denoiser = Denoiser.of(parameters["lam"], kappa, penalty, parametrisation)
-    run = message_passing(task, denoiser, options["iterations"], options.get("initial_variance", 1.0))
+    begin = options["iterations"], options.get("initial_variance", 1.0)
+    run, bare = message_passing(task, denoiser, *begin), message_passing(task, denoiser, *begin, onsager=False)
     objective = Objective(task, parameters["lam"], kappa, penalty, parametrisation)
     return {
         **measurements(objective, run.matrix, FRESH, streams.fresh),
@@ -179,5 +181,8 @@ def attention_amp(
         "residual_path": run.residual,
         "q_channel_path": run.q_channel,
         "v_channel_path": run.v_channel,
+        "m_path_bare": bare.m,
+        "q_path_bare": bare.q,
+        "variance_path_bare": bare.variance,
         "kappa0": _realised_width(size, parameters["kappa0"]),
     }

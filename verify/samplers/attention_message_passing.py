@@ -349,13 +349,15 @@ def message_passing(
     damping: float = 0.0,
     tolerance: float = 0.0,
     progress: Progress | None = None,
+    onsager: bool = True,
 ) -> Iterates:
     """Iterate from S = 0 with no memory and V = `initial_variance`; at most `iterations` times.
 
     `damping` in [0, 1) keeps that share of the previous S, V and memory: the fixed points stay, the state evolution of
     single steps does not. Stops early when the residual, undamped, is at most `tolerance`. A fixed point is a
-    stationary point of the penalised loss. Raises ValueError for a task whose label is a sequence (in the limit it has
-    the same iteration), MessagePassingError if a precision is not positive.
+    stationary point of the penalised loss. Without `onsager` the channel is centred on the bare scores of S, which
+    state evolution does not describe: for comparison only. Raises ValueError for a task whose label is a sequence (in
+    the limit it has the same iteration), MessagePassingError if a precision is not positive.
     """
     if task.setting.task != "label":
         raise ValueError(f'task must be "label" for message passing, got {task.setting.task!r}')
@@ -367,7 +369,7 @@ def message_passing(
     matrix, memory = np.zeros_like(task.target), np.zeros((channel.maps.to_scores.shape[1], task.samples))
     rows: list[tuple[float, ...]] = []
     for step in range(1, iterations + 1):
-        centre = channel.outputs_of(task.scores(matrix)) - variance * memory
+        centre = channel.outputs_of(task.scores(matrix)) - (variance * memory if onsager else 0.0)
         outputs = channel.proximal(centre, variance)
         residual_field = (outputs - centre) / variance
         precision = -alpha * float(channel.divergence(outputs, variance).mean())
