@@ -1619,7 +1619,7 @@ message_passing = Experiment(
     {"tokens": 2, "penalty": "nuclear", "iterations": _steps},
 )
 _sizes = {16: 150, 24: 150, 32: 80, 48: 50, 64: 32}
-_small_sizes = {16: 150, 24: 120, 32: 80, 40: 50, 48: 40}  # a weak penalty needs ten times the evaluations
+_small_sizes = {16: 120, 24: 90, 32: 60, 40: 40, 48: 32}  # a weak penalty needs ten times the evaluations
 
 
 def _training(name, changes, standard=None, full=None, **options):
@@ -1635,7 +1635,7 @@ def _training(name, changes, standard=None, full=None, **options):
 _weak = {lam: Rational(1, 1000)}
 _silent, _noisy = {**_weak, noise: 0}, {**_weak, noise: Rational(1, 4)}
 trained = _training("trained", _decayed, _sizes)
-trained_sequence = _training("trained-on-sequences", _decayed, _sizes, task="sequence")
+trained_sequence = _training("trained-on-sequences", _decayed, _small_sizes, task="sequence")
 trained_entries = _training("trained-by-entries", {lam: Rational(1, 5)}, _sizes, penalty="frobenius")
 below_recovery = _training("below-recovery", {**_silent, alpha: Rational(1, 8)}, _small_sizes)
 above_recovery = _training("above-recovery", {**_silent, alpha: Rational(15, 64)}, _small_sizes)

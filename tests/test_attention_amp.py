@@ -286,21 +286,21 @@ def state_evolution(iterations: int, alpha: float, lam: float) -> Any:
     return np.array(path)
 
 
-def test_the_iterates_follow_the_state_evolution_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_iterates_follow_the_state_evolution_step_by_step() -> None:
     """Mean paths at d and 2d: what is left at d → ∞ by halving the bias, which is of order 1/d."""
-    monkeypatch.setattr("verify.samplers.attention_learning.FRESH", 10)  # test errors are not read
     iterations, replicates = 5, {16: 50, 32: 16}
     expected = state_evolution(iterations, 0.5, 0.01)
-    options = {"tokens": 2, "iterations": iterations}
-    sampler = load_sampler("attention_amp")
+    denoiser = Denoiser.of(0.01, 1.0, "nuclear", "factorised")
     means, errors = {}, {}
     for size, count in replicates.items():
         # m and q go with the teacher's square, whose own fluctuation is put right to first order.
         rows = []
         for replicate in range(count):
-            drawn = sampler(size, np.random.default_rng([size, replicate]), PARAMETERS, options)
-            share = 1.5 / float(drawn["target_square"])
-            rows.append(np.column_stack([drawn["m_path"] * share, drawn["q_path"] * share, drawn["variance_path"]]))
+            generator = np.random.default_rng([size, replicate])
+            target = draw_target(size, 0.5, generator)
+            found = message_passing(draw_task(target, size**2 // 2, Setting(0.5), generator), denoiser, iterations)
+            share = 1.5 * size / float(np.sum(target**2))
+            rows.append(np.column_stack([found.m * share, found.q * share, found.variance]))
         means[size], errors[size] = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / math.sqrt(count)
     limit = 2 * means[32] - means[16]
     error = np.hypot(2 * errors[32], errors[16])
@@ -308,6 +308,17 @@ def test_the_iterates_follow_the_state_evolution_step_by_step(monkeypatch: pytes
     assert (error < 0.15 * expected).all()
     # The test can fail: paths that lag by one step differ by more.
     assert (np.abs(limit[1:] - expected[:-1]) > 4 * error[1:]).any()
+
+
+def test_without_the_onsager_term_the_second_iterate_is_another_one() -> None:
+    generator = np.random.default_rng(4)
+    task = draw_task(draw_target(16, 0.5, generator), 128, Setting(0.5), generator)
+    denoiser = Denoiser.of(0.01, 1.0, "nuclear", "factorised")
+    full, bare = (message_passing(task, denoiser, 3, onsager=onsager) for onsager in (True, False))
+    assert full.m[0] == bare.m[0]
+    assert full.variance[0] == bare.variance[0]
+    assert bare.m[1] < 0.95 * full.m[1]
+    assert bare.variance[1] > 1.05 * full.variance[1]
 
 
 def test_random_states() -> None:
@@ -370,6 +381,7 @@ def test_the_sampler_reports_what_it_says() -> None:
     drawn = sampler(14, np.random.default_rng(0), {**PARAMETERS, "kappa": 0.75}, {"tokens": 2, "iterations": 4})
     paths = {name for name in drawn if name.endswith("_path")}
     assert paths == {f"{name}_path" for name in ("m", "q", "variance", "residual", "q_channel", "v_channel")}
+    paths |= {f"{name}_path_bare" for name in ("m", "q", "variance")}
     assert all(drawn[name].shape == (4,) and np.isfinite(drawn[name]).all() for name in paths)
     assert {"alpha", "kappa0", "target_square", "m", "q", "test_error"} <= set(drawn)
     assert drawn["kappa0"] == 0.5

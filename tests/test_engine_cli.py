@@ -82,6 +82,20 @@ def test_the_verdicts_are_json_with_every_key(toys, tmp_path, capsys) -> None:
     assert by_id["half"]["z"] is None
     assert [part["point"] for part in by_id["moments"]["points"]] == ["n = 1", "n = 2", "n = 3"]
     assert by_id["wrong-level"]["verdict"] == by_id["wrong-level"]["expected"] == "REFUTED"
+    assert by_id["level"]["fitted_rate"] is None
+
+
+def test_an_interval_of_exponents_is_profiled_and_the_best_one_reported(tmp_path, capsys) -> None:
+    interval = Limit(rate=1, next=2, resolution=3.0, rates=(0.5, 1.5))
+    made = [Claim("level", level_law, experiment(), interval, lambda: {"more": level_law.rival(right=2 * width + 9)})]
+    assert main(["--out", str(tmp_path), "--workers", "1"], [chapter(made)]) == 0
+    fitted = json.loads((tmp_path / "verdicts.json").read_text())["claims"][0]["fitted_rate"]
+    assert 0.5 <= fitted <= 1.5
+    capsys.readouterr()
+    assert main(["explain", "level", "--out", str(tmp_path), "--workers", "1"], [chapter(made)]) == 0
+    shown = capsys.readouterr().out
+    assert "rate in [0.5, 1.5]" in shown
+    assert f"exponent that fits best: {fitted:.2g}" in shown
 
 
 def test_an_unexpected_verdict_exits_with_1_and_says_why(tmp_path, capsys) -> None:

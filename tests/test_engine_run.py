@@ -12,6 +12,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -409,6 +410,29 @@ def test_plans() -> None:
     assert plan_of(made, "full", 3) == {size: 8 * count for size, count in FULL_PLAN.items()}
     with pytest.raises(ValueError, match="tier must be"):
         plan_of(made, "slow")
+
+
+def test_plans_of_the_full_tier_alone() -> None:
+    made = experiment("rare", standard={}, full=PLAN)
+    assert plan_of(made, "quick") == plan_of(made, "standard") == {}
+    assert plan_of(made, "full", 0) == PLAN
+    assert plan_of(made, "full", 2) == {size: 4 * count for size, count in PLAN.items()}
+    assert Claim("rare", level_law, made, LIMIT, lambda: {}).tier == "full"
+    with pytest.raises(ValueError, match="full must be empty where there is a standard plan"):
+        experiment("both", standard=FULL_PLAN, full=PLAN)
+
+
+def test_the_full_tier_judges_what_the_others_leave_out(tmp_path) -> None:
+    usual, rare = claims(experiment())[0], claims(experiment("rare", breaks_at=1, standard={}, full=PLAN))[0]
+    both = [chapter([usual, replace(rare, id="rare-level")])]
+    with open_store(tmp_path) as store:
+        standard = next(Run(Registry.of(both), store, tier="standard").looks())
+        assert [result.judged for result in standard.results] == [True, False]
+        assert standard.results[1].judgement.reason == "needs --tier full"
+        full = next(Run(Registry.of(both), store, tier="full").looks())
+    assert full.look == 0
+    assert full.draws == sum(PLAN.values())
+    assert [result.judgement.verdict for result in full.results] == ["SUPPORTED", "SUPPORTED"]
 
 
 # -- stopping -------------------------------------------------------------------------------------------------
