@@ -356,6 +356,8 @@ def test_the_sampler_reports_what_it_says(penalty: str) -> None:
     assert drawn["converged"] == 1.0
     assert drawn["alpha"] == round(0.5 * 13**2) / 13**2
     assert drawn["kappa0"] == round(0.5 * 13) / 13
+    assert drawn["target_square"] == pytest.approx(1 + drawn["kappa0"], rel=1e-12)  # scaled, so that it does not blur
+    assert np.count_nonzero(drawn["target_eigenvalues"] > 1e-9) == round(0.5 * 13)
     assert ("kappa" in drawn) == (penalty == "nuclear")
     if penalty == "nuclear":
         assert drawn["kappa"] == 10 / 13

@@ -63,6 +63,17 @@ def draw(
     return draw_task(matrix, sample_count(size, alpha), setting, generator)
 
 
+def _sampled_task(size: int, parameters: Mapping[str, float], setting: Setting, generator: np.random.Generator) -> Task:
+    """A task of a Gaussian teacher that is scaled to Tr S₀²/d = 1 + κ₀, its value at d → ∞.
+
+    The teacher's own square fluctuates by 1/d, which would blur all that is learned from it by as much.
+    """
+    matrix = draw_target(size, parameters["kappa0"], generator)
+    goal = 1 + _realised_width(size, parameters["kappa0"])
+    matrix *= math.sqrt(goal / overlaps(matrix, matrix)[1])
+    return draw(size, parameters["alpha"], None, matrix, setting, generator)
+
+
 def default_parametrisation(penalty: str) -> str:
     """Weight decay acts on the factors; the Frobenius norm, unless asked otherwise, on S itself."""
     return "elementwise" if penalty == "frobenius" else "factorised"
@@ -108,7 +119,7 @@ def _realised_width(size: int, ratio: float) -> float:
 def attention_training(
     size: int, generator: np.random.Generator, parameters: dict[str, float], options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Train one layer by the quasi-Newton method from a random start.
+    """Train one layer by the quasi-Newton method from a random start; the teacher has Tr S₀²/d = 1 + κ₀.
 
     Parameters: alpha, lam, kappa0, noise, kappa, beta, beta_target. Options: `tokens` T, `task` ("label" or
     "sequence"), `penalty` ("nuclear" or "frobenius"), and where given `parametrisation` ("factorised" or
@@ -122,7 +133,7 @@ def attention_training(
     streams = Streams.of(generator)
     penalty = options["penalty"]
     parametrisation = options.get("parametrisation", default_parametrisation(penalty))
-    task = draw(size, parameters["alpha"], parameters["kappa0"], None, _setting(parameters, options), streams.data)
+    task = _sampled_task(size, parameters, _setting(parameters, options), streams.data)
     objective = Objective(task, parameters["lam"], parameters["kappa"], penalty, parametrisation)
     found = minimise(objective, objective.start(streams.start), tolerance=TOLERANCE)
     if not found.gradient_norm <= UNUSABLE:
@@ -154,7 +165,7 @@ def weight_singular_values(eigenvalues: Array, columns: int) -> Array:
 def attention_amp(
     size: int, generator: np.random.Generator, parameters: dict[str, float], options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Message passing from S = 0, undamped, for a fixed number of iterations.
+    """Message passing from S = 0, undamped, for a fixed number of iterations; the teacher has Tr S₀²/d = 1 + κ₀.
 
     Parameters: alpha, lam, kappa0, noise, beta, beta_target, and kappa where the model has it (default 1: it scales
     weight decay only). Options: `tokens` T, `iterations` K, and where given `penalty` (default "nuclear"),
@@ -168,7 +179,7 @@ def attention_amp(
     penalty = options.get("penalty", "nuclear")
     parametrisation = options.get("parametrisation", default_parametrisation(penalty))
     kappa = parameters.get("kappa", 1.0)
-    task = draw(size, parameters["alpha"], parameters["kappa0"], None, _setting(parameters, options), streams.data)
+    task = _sampled_task(size, parameters, _setting(parameters, options), streams.data)
     denoiser = Denoiser.of(parameters["lam"], kappa, penalty, parametrisation)
     begin = options["iterations"], options.get("initial_variance", 1.0)
     run, bare = message_passing(task, denoiser, *begin), message_passing(task, denoiser, *begin, onsager=False)
