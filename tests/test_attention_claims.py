@@ -70,7 +70,7 @@ def test_each_mistake_is_a_rival_of_some_claim() -> None:
 
 def test_three_tokens_are_solved_as_three() -> None:
     """The claim's node carries the experiment's number of tokens, and the rival counts T² = 9 outputs for 5."""
-    claim = next(made for made in TRAINED if made.id == "attention-on-three-tokens-train-loss")
+    claim = next(made for made in TRAINED if made.id == "attention-on-three-tokens-square")
     names = chapter.Solution.PARAMETERS
     node = claim.given[0].rhs
     assert dict(zip(names, node.args[2:], strict=False))["tokens"] == 3
