@@ -1112,11 +1112,12 @@ def _one_component(names: tuple[str, str], values: tuple[float, ...]) -> float:
         return float(_solution(penalty, tuple(parameters)).spectrum().cdf(last))
     if last < 0:
         return float(getattr(_solution(penalty, tuple(parameters)), component))
-    return float(getattr(_path(penalty, tuple(parameters), LONGEST_PATH)[int(last) - 1], ITERATED[component]))
+    count = PATH_LOT * -(-int(last) // PATH_LOT)
+    return float(getattr(_path(penalty, tuple(parameters), count)[int(last) - 1], ITERATED[component]))
 
 
 ITERATED = {"m": "m", "q": "q", "V": "response", "scale": "scale"}
-LONGEST_PATH = 8  # iterates that are kept
+PATH_LOT = 4  # iterates are computed and kept in lots of this many: a few claims read each of them
 
 
 def _setting_of(penalty: str, parameters: tuple[float, ...]) -> tuple[float, float, Setting]:
