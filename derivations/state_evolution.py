@@ -183,6 +183,16 @@ field = variable(
 output_gradient = variable(
     "output_gradient", "output gradient g = (h − ω)/V, in the metric of the scores", typical=(-1, 1), notation="g"
 )
+earlier_gradient = variable(
+    "earlier_gradient", "output gradient of the iteration before", typical=(-1, 1), notation="g^{-}"
+)
+matrix_score = variable(
+    "matrix_score", "score that the current matrix gives a sequence of the data", typical=(-2, 2), notation=r"A(\hat S)"
+)
+data_pull = variable(
+    "data_pull", "what the output gradients of all sequences, Σ g A, add to a mode", typical=(-1, 1), notation=r"\pi"
+)
+mode_field = variable("mode_field", "field Y of message passing on a mode", typical=(-1, 2), notation="Y")
 stiffness = variable("stiffness", "curvature c of a quadratic loss c(t − h)²", _positive, (_half, 2), notation="c")
 divergence = variable(
     "divergence",
@@ -593,6 +603,60 @@ proximal_point: Law = Law(
     source="Mézard, Parisi & Virasoro 1987 (cavity); Donoho & Montanari 2016; derived here",
     checks=_proximal_checks,
     branch="the global minimiser: the loss is not convex, and the point may jump",
+)
+
+
+def _message_passing_field():
+    reaction = sp.solve(proximal_point.statement, score)[0]
+    yield "cavity: a sequence moves its own score by V times its output gradient", Eq(score, reaction)
+    yield (
+        "on the data, the current matrix has reacted to the gradient of the iteration before",
+        Eq(matrix_score, reaction.subs(output_gradient, earlier_gradient)),
+    )
+    yield "solve for the field: the Onsager term", Eq(field, matrix_score - response * earlier_gradient)
+
+
+message_passing_field: Law = Law(
+    "message-passing-field",
+    "Field of a sequence in message passing, with its Onsager term",
+    _message_passing_field,
+    source="Donoho, Maleki & Montanari 2009; Erba, Troiani, Biggio, Maillard & Zdeborová 2024; derived here",
+    checks=lambda: (
+        (
+            "at a fixed point the matrix gives each sequence its proximal score",
+            message_passing_field.right.subs({earlier_gradient: proximal_point.right, matrix_score: score}),
+            field,
+        ),
+    ),
+)
+
+
+def _message_passing_matrix():
+    yield (
+        "each sequence's score pulls by −∂ℓ/∂h = g: slope of the loss in a mode",
+        Eq(sp.Symbol("L'"), -data_pull),
+    )
+    yield (
+        "of this −ṽ ŝ is the mode's own doing (curvature from the data): without it the field is",
+        Eq(mode_field, data_pull + curvature * eigenvalue_hat),
+    )
+
+
+def _message_passing_matrix_checks():
+    denoised = soft_threshold.right.subs(point, message_passing_matrix.right / signal_gain)
+    yield (
+        "a fixed point is stationary: where data and penalty balance, the denoiser keeps a positive mode",
+        denoised.subs({data_pull: level, eigenvalue_hat: position}),
+        position,
+    )
+
+
+message_passing_matrix: Law = Law(
+    "message-passing-matrix",
+    "Field of a mode in message passing, with its Onsager term",
+    _message_passing_matrix,
+    source="Erba, Troiani, Biggio, Maillard & Zdeborová 2024; derived here",
+    checks=_message_passing_matrix_checks,
 )
 
 
