@@ -1,17 +1,19 @@
 """What one sequence does to the learned matrix: Gaussian means over the proximal point of its softmax loss.
 
 Two tokens: a sinc rule on two interlaced lattices in four dimensions, whose difference is the error. More tokens:
-two independent scrambles of a Sobol sequence. Points stay the same from call to call, so results are smooth.
+eight independent scrambles of a Sobol sequence, whose spread is the error. Points stay the same from call to call, so results are smooth.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.linalg import lapack
+from scipy.special import ndtri, stdtrit
 
 from derivations import state_evolution as equations
 from numerics.compile import function
@@ -20,7 +22,8 @@ Array = np.ndarray[Any, Any]
 
 RADIUS = 6.3  # the Gaussian weight beyond is 5e-8
 STEPS = (0.55, 0.4, 0.3, 0.22)  # lattice steps, coarse to fine: 10, 40, 120 and 420 thousand points a lattice
-SAMPLES = (11, 14, 16)  # binary logarithms of Sobol points, coarse to fine
+SAMPLES = (11, 12, 14)  # binary logarithms of Sobol points a scramble, coarse to fine
+RULES = 8  # independent scrambles
 MAXIMUM_STEPS = 200
 LEAP = 1.5  # longest Newton step, in units of 1/β: the softmax changes over a few of them
 STOP = 1e-8  # Newton step after which the error is its square
@@ -38,12 +41,20 @@ class ChannelMeans:
     loss: float
     cost: float
     unfinished: int
+    half: ChannelMeans | None = None  # from half of the points, where these are random
 
-    def merged(self, other: ChannelMeans) -> ChannelMeans:
-        """The mean of two rules."""
-        mine, theirs = vars(self), vars(other)
-        merged = {name: (mine[name] + theirs[name]) / 2 for name in mine if name != "unfinished"}
-        return ChannelMeans(**merged, unfinished=self.unfinished + other.unfinished)
+    @classmethod
+    def merged(cls, parts: Sequence[ChannelMeans]) -> ChannelMeans:
+        """The mean of several rules."""
+        halves = [part.half for part in parts if part.half is not None]
+        return cls(
+            **{name: sum(getattr(part, name) for part in parts) / len(parts) for name in MEANS},
+            unfinished=sum(part.unfinished for part in parts),
+            half=cls.merged(halves) if halves else None,
+        )
+
+
+MEANS = tuple(name for name in ChannelMeans.__annotations__ if name not in ("unfinished", "half"))
 
 
 @dataclass(frozen=True)
@@ -128,7 +139,9 @@ class TwoTokenChannel:
     """Means over sequences of two tokens; `level` chooses the lattice, `parity` one of the two rules."""
 
     levels = len(STEPS)
+    rules = (0, 1)
     tolerance = 1e-5
+    confidence = 1.0  # the rules interlace: half their difference is the error
     budget = 20_000_000  # proximal points a search: no solution that is found takes half of them
 
     def __init__(self, beta: float, beta_target: float, diagonal: float = 2.0) -> None:
@@ -380,25 +393,16 @@ def symmetric_basis(tokens: int) -> Array:
     return rows.reshape(-1, tokens, tokens)
 
 
-BLOCK = 256  # matrices that are factorised at a time
+BLOCK = 256  # sequences at a time: what they need fits into the cache
+NEAR = 1e-9  # distance from a minimum, in units of the slope times V
+STEPS_A_PASS, FEW = 10, 0.05  # a descent ends when few of a block's points are left; those are gathered in new blocks
+PASSES = MAXIMUM_STEPS // STEPS_A_PASS
+COLUMNS = (*MEANS, "label_divergence")
 
 
-def _not_positive(matrices: Array, floor: float) -> Array:
-    """Which of the symmetric matrices have an eigenvalue up to `floor`: most blocks pass by Cholesky's method."""
-    found = [np.empty(0, dtype=int)]
-    shift = floor * np.eye(matrices.shape[1])
-    for start in range(0, len(matrices), BLOCK):
-        block = matrices[start : start + BLOCK] - shift
-        try:
-            np.linalg.cholesky(block)
-        except np.linalg.LinAlgError:
-            found.append(start + np.flatnonzero(np.linalg.eigvalsh(block)[:, 0] <= 0))
-    return np.concatenate(found)
-
-
-@lru_cache(maxsize=2 * len(SAMPLES))
+@lru_cache(maxsize=2 * RULES)
 def _normals(outputs: int, logarithm: int, parity: int) -> Array:
-    """Standard normal coordinates of target and residual for 2^logarithm sequences, one of two scrambles."""
+    """Standard normal coordinates of target and residual for 2^logarithm sequences, one of many scrambles."""
     from scipy.stats import qmc  # slow to import
 
     sobol = qmc.Sobol(2 * outputs, scramble=True, rng=np.random.default_rng(7919 + parity))
@@ -406,12 +410,227 @@ def _normals(outputs: int, logarithm: int, parity: int) -> Array:
     return np.concatenate([half, -half])  # antithetic: every odd moment is exact
 
 
+def _dot(a: Array, b: Array) -> Array:
+    """Sum over rows and tokens, for every point."""
+    return np.asarray(np.einsum("ijn,ijn->n", a, b))
+
+
+def softmax(scores: Array) -> Array:
+    """Softmax over the second axis of scores of shape (T, T, points)."""
+    weight = scores - scores.max(axis=1, keepdims=True)
+    np.exp(weight, out=weight)
+    weight /= weight.sum(axis=1, keepdims=True)
+    return np.asarray(weight)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A point of a descent: objective, its slope, and the softmax and its centred misses, which curvature needs."""
+
+    point: Array
+    value: Array
+    pull: Array
+    share: Array
+    excess: Array
+
+
+class _MatrixProximal:
+    """min over symmetric u of Σ (y − softmax(β u))² + Σ (u − ω)²/(4V), for many (y, ω) of shape (T, T, points).
+
+    In coordinates that is a cost of square/(2V), as ‖u − ω‖² is twice the square of the coordinates. Newton's steps
+    come from conjugate gradients: a product with the Hessian costs T², and the quadratic cost bounds its condition.
+    """
+
+    def __init__(self, label: Array, field: Array, response: float, beta: float) -> None:
+        self.label, self.field, self.response, self.beta = label, field, response, beta
+        self.near = max(NEAR, 1e-15 * response)  # the slope that counts as 0, in units of 1/V
+
+    def loss(self, u: Array) -> tuple[Array, Array, Array, Array]:
+        """Loss, its gradient (a symmetric matrix), the softmax and its centred misses."""
+        share = softmax(self.beta * u)
+        miss = self.label - share
+        loss = _dot(miss, miss)
+        miss -= np.einsum("ijn,ijn->in", miss, share)[:, None]
+        slope = share * miss
+        slope *= -2 * self.beta
+        return loss, slope + slope.transpose(1, 0, 2), share, miss
+
+    def place(self, u: Array) -> _Place:
+        """The objective and what its derivatives need."""
+        value, pull, share, excess = self.loss(u)
+        moved = u - self.field
+        value += _dot(moved, moved) / (4 * self.response)
+        moved /= self.response
+        pull += moved
+        return _Place(u, value, pull, share, excess)
+
+    def bend(self, at: _Place, direction: Array) -> Array:
+        """The objective's Hessian times a direction."""
+        change = direction - np.einsum("ijn,ijn->in", at.share, direction)[:, None]
+        change *= at.share
+        product = at.excess - at.share
+        product *= change
+        product -= at.share * product.sum(axis=1, keepdims=True)
+        product *= -2 * self.beta**2
+        found = product + product.transpose(1, 0, 2)
+        found += direction / self.response
+        return np.asarray(found)
+
+    def step(self, at: _Place) -> Array:
+        """Newton's step as far as it pays to know it, cut off where the Hessian is not positive."""
+        rest = -at.pull
+        step, direction, square = np.zeros_like(rest), rest.copy(), _dot(rest, rest)
+        size = self.response * np.sqrt(square / 2)
+        goal = np.maximum(np.minimum(0.1, size) * size, 0.1 * self.near)
+        live = size > 0
+        for turn in range(len(rest) * (len(rest) + 1)):
+            bent = self.bend(at, direction)
+            curvature = _dot(direction, bent)
+            flat = live & (curvature <= 1e-3 / self.response * _dot(direction, direction))
+            if flat.any():
+                live &= ~flat
+                if turn == 0:
+                    step[..., flat] = self.response * direction[..., flat]
+            length = np.where(live, square / np.where(live, curvature, 1.0), 0.0)
+            step += length * direction
+            rest -= length * bent
+            new = _dot(rest, rest)
+            live &= self.response * np.sqrt(new / 2) > goal
+            if not live.any():
+                break
+            direction *= np.where(live, new / np.where(live, square, 1.0), 0.0)
+            direction += rest
+            square = new
+        step /= np.maximum(1.0, self.beta / LEAP * np.abs(step).max(axis=(0, 1)))
+        return step
+
+    def moved(self, at: _Place) -> _Place:
+        """One step on, shortened where the objective does not fall."""
+        step = self.step(at)
+        slope, fraction = _dot(at.pull, step) / 2, np.ones(at.value.size)
+        for _ in range(60):
+            there = self.place(at.point + fraction * step)
+            high = there.value > at.value + 1e-4 * fraction * slope + 1e-13
+            if not high.any():
+                break
+            fraction[high] /= 2
+        return there
+
+    def left(self, at: _Place) -> Array:
+        """Which points are not yet at a minimum."""
+        return np.asarray(self.response * np.abs(at.pull).max(axis=(0, 1)) > self.near)
+
+    def descend(self, start: Array) -> tuple[_Place, Array]:
+        """Newton's method until few points are left, which are better gathered; and which these are."""
+        at = self.place(start)
+        left = self.left(at)
+        for _ in range(STEPS_A_PASS):
+            if np.count_nonzero(left) <= FEW * left.size:
+                break
+            at = self.moved(at)
+            left = self.left(at)
+        return at, left
+
+
+@lru_cache
+def _pairs(tokens: int) -> tuple[Array, Array, Array]:
+    """Where the Hessian of each row lies in that of a symmetric matrix: pair of (i, j), flat index, and weight.
+
+    The coordinates are the entries i ≤ j, those of the diagonal over √2. Row i couples (i, j) with (i, l).
+    """
+    i, j = np.triu_indices(tokens)
+    pair = np.zeros((tokens, tokens), dtype=int)
+    pair[i, j] = pair[j, i] = np.arange(i.size)
+    weight = np.where(np.eye(tokens, dtype=bool), np.sqrt(2.0), 1.0)
+    first, second = np.minimum(*_couples(pair)), np.maximum(*_couples(pair))
+    return pair, first * i.size + second, weight[:, :, None, None] * weight[:, None, :, None]
+
+
+def _couples(pair: Array) -> Array:
+    return np.stack(np.broadcast_arrays(pair[:, :, None], pair[:, None, :]))
+
+
+@dataclass(frozen=True)
+class _Response:
+    """How the output gradient g answers, summed over coordinates: to the field, to the label's scores, squared."""
+
+    divergence: Array
+    label_divergence: Array
+    slope_square: Array
+    saddles: int
+
+
+def _responses(problem: _MatrixProximal, at: _Place, beta_target: float) -> _Response:
+    """Exact traces at minima: −∂g/∂ω = H(1 + VH)⁻¹ and −∂g/∂t = (1 + VH)⁻¹C, C the Hessian in u and target scores."""
+    beta, tokens = problem.beta, len(at.share)
+    pair, place, weight = _pairs(tokens)
+    rows, diagonal = pair.max() + 1, np.arange(tokens)
+    share, bend = at.share, at.excess - at.share
+    pulled = share * (bend + 0.5 * np.einsum("ijn,ijn->in", share, share)[:, None])
+    own = pulled[:, :, None] * share[:, None]
+    own = -own - own.transpose(0, 2, 1, 3)
+    own[:, diagonal, diagonal] += share * bend
+    own *= -2 * beta**2 * weight
+    both = share * problem.label
+    cross = (share * both.sum(axis=1, keepdims=True) - both)[:, :, None] * problem.label[:, None]
+    cross -= share[:, :, None] * both[:, None]
+    cross[:, diagonal, diagonal] += both
+    cross *= -2 * beta * beta_target * weight
+    hessian = np.zeros((rows * rows, own.shape[3]))
+    hessian[place] = own
+    one, other = np.triu_indices(tokens, 1)  # these entries lie in two rows
+    hessian[pair[one, other] * (rows + 1)] = own[one, other, other] + own[other, one, one]
+    inverse, saddles = _inverses(hessian.T.reshape(-1, rows, rows), problem.response)
+    flat = np.ascontiguousarray(inverse.reshape(len(inverse), -1).T)
+    reached = flat[place]
+    slopes = np.einsum("ijln,ijln->n", own, reached)
+    crossed = np.einsum("ijln,ijln->n", cross + cross.transpose(0, 2, 1, 3), reached) / 2
+    return _Response(-slopes, -crossed, _slope_squares(hessian, flat, problem.response, slopes), saddles)
+
+
+def _inverses(hessians: Array, response: float) -> tuple[Array, int]:
+    """(1 + VH)⁻¹ in the upper triangle, from Hessians given there; and how many are not positive (1 in their place)."""
+    matrices = np.ascontiguousarray(hessians) * response
+    matrices.reshape(len(matrices), -1)[:, :: matrices.shape[1] + 1] += 1.0
+    saddles = 0
+    for matrix in matrices:  # half the time of np.linalg.inv, which takes no account of symmetry
+        lower = matrix.T
+        _, fault = lapack.dpotrf(lower, lower=1, clean=0, overwrite_a=1)
+        if fault:
+            saddles += 1
+            lower[...] = np.eye(len(lower))
+        else:
+            lapack.dpotri(lower, lower=1, overwrite_c=1)
+    return matrices, saddles
+
+
+def _slope_squares(hessian: Array, inverse: Array, response: float, slopes: Array) -> Array:
+    """Square of H(1 + VH)⁻¹ from upper triangles of shape (K², points) and the trace."""
+    rows = int(np.sqrt(len(inverse)))
+    first, second = np.triu_indices(rows)
+    upper, twice = first * rows + second, np.where(first == second, 1.0, 2.0)[:, None]
+    if response * slopes.max(initial=0.0) > 1e-2:  # H(1 + VH)⁻¹ = [1 − (1 + VH)⁻¹]/V, unless that loses digits
+        slope = ((first == second)[:, None] - inverse[upper]) / response
+    else:
+        full = np.zeros((2, rows, rows, inverse.shape[1]))
+        full[:, first, second] = full[:, second, first] = np.stack([hessian[upper], inverse[upper]])
+        bent, kept = full.transpose(0, 3, 1, 2)
+        slope = (bent @ kept).transpose(1, 2, 0)[first, second]
+    return np.asarray((twice * slope**2).sum(axis=0))
+
+
 class ManyTokenChannel:
-    """Means over sequences of T ≥ 2 tokens by quasi Monte Carlo; `parity` chooses one of two scrambles."""
+    """Means over sequences of T ≥ 2 tokens by quasi Monte Carlo; `parity` chooses one of the scrambles.
+
+    Means of products such as g·s have ten times the spread of the divergences that they equal by Stein's lemma. The
+    difference of the two has mean 0 and, as a control, takes most of the noise from all means.
+    """
 
     levels = len(SAMPLES)
+    rules = tuple(range(RULES))
     tolerance = 1e-3
-    budget = 3_000_000  # proximal points a search
+    confidence = float(stdtrit(RULES - 1, 0.975))  # Student's: standard errors in half a 95 % interval
+    budget = 6_000_000  # proximal points a search
 
     def __init__(self, tokens: int, beta: float, beta_target: float) -> None:
         self.tokens, self.beta, self.beta_target = tokens, beta, beta_target
@@ -422,123 +641,107 @@ class ManyTokenChannel:
         self._smooth: dict[tuple[int, int], bool] = {}
         self.work = 0
 
-    def _scores(self, level: int, parity: int, scores: Scores) -> tuple[Array, Array, Array]:
-        normals = _normals(self.outputs, SAMPLES[level], parity)
-        first, second = normals[:, : self.outputs], normals[:, self.outputs :]
-        root = np.sqrt(scores.label_square)
-        return normals, root * first, scores.overlap / root * first + scores.spread * second
+    def _matrices(self, coordinates: Array) -> Array:
+        """Score matrices, shape (T, T, points), from coordinates of shape (points, K)."""
+        flat = self.basis.reshape(self.outputs, -1)
+        return np.asarray((flat.T @ coordinates.T).reshape(self.tokens, self.tokens, -1))
 
-    def _softmax(self, coordinates: Array, beta: float) -> Array:
-        """Row-wise softmax of the score matrices with these coordinates: shape (points, T, T)."""
-        scores = beta * np.tensordot(coordinates, self.basis, axes=1)
-        scores -= scores.max(axis=2, keepdims=True)
-        weight = np.exp(scores)
-        return np.asarray(weight / weight.sum(axis=2, keepdims=True))
+    def _coordinates(self, matrices: Array) -> Array:
+        flat = self.basis.reshape(self.outputs, -1)
+        return np.asarray((flat @ matrices.reshape(flat.shape[1], -1)).T / 2)
+
+    def _problem(self, normals: Array, scores: Scores) -> tuple[Array, Array, _MatrixProximal]:
+        """Unit scores of target and residual as matrices, and the proximal problem that they pose."""
+        first, second = (self._matrices(part) for part in np.split(normals, 2, axis=1))
+        root = np.sqrt(scores.label_square)
+        field = scores.overlap / root * first + scores.spread * second
+        label = softmax(self.beta_target * root * first)
+        return first, second, _MatrixProximal(label, field, scores.response, self.beta)
 
     def means(self, level: int, parity: int, scores: Scores, search: bool = True) -> ChannelMeans:
         """All means at the given scores; `search` starts afresh from the field and from the label."""
-        normals, target, field = self._scores(level, parity, scores)
-        label = self._softmax(target, self.beta_target)
-        starts = [field, self.beta_target / self.beta * target]
-        if (level, parity) in self._warm:
-            starts = [*starts, self._warm[level, parity]] if search else [self._warm[level, parity]]
-        ends = [self._descend(start, label, field, scores.response) for start in starts]
-        values = np.stack([self._value(end, label, field, scores.response) for end, _ in ends])
-        best = np.stack([end for end, _ in ends])[values.argmin(axis=0), np.arange(len(field))]
-        self._warm[level, parity] = best
-        self.work += len(starts) * len(field)
-        loss, gradient, hessian = self._loss(best, label, True)
-        moved = best - field
-        output = -gradient if scores.response < 1 else moved / scores.response
-        slopes = hessian @ np.linalg.inv(np.eye(self.outputs) + scores.response * hessian)
-        first, second = normals[:, : self.outputs], normals[:, self.outputs :]
-        wanted = {
-            "pull": (output * first).sum(axis=1),
-            "force": (output * second).sum(axis=1),
-            "power": (output**2).sum(axis=1),
-            "slope_square": (slopes**2).sum(axis=(1, 2)),
-            "smooth_divergence": -np.trace(slopes, axis1=1, axis2=2),
-            "loss": loss,
-            "cost": (moved**2).sum(axis=1) / (2 * scores.response),
-        }
-        means = {name: float(column.mean()) for name, column in wanted.items()}
-        if search or len(starts) > 1:
-            self._smooth[level, parity] = bool(np.ptp(values, axis=0).max() < 1e-6)
-        if self._smooth[level, parity] and scores.spread > 0:
-            # All starts end in one minimum: both forms of the divergence are one. That by products shares its errors
-            # with the pull, so that m and q have two thirds of the noise of the Hessian's form.
-            means["smooth_divergence"] = means["force"] / scores.spread
-        return ChannelMeans(**means, unfinished=sum(undone for _, undone in ends))
+        key, normals = (level, parity), _normals(self.outputs, SAMPLES[level], parity)
+        root = np.sqrt(scores.label_square)
+        field = scores.overlap / root * normals[:, : self.outputs] + scores.spread * normals[:, self.outputs :]
+        starts = [field, self.beta_target / self.beta * root * normals[:, : self.outputs]]
+        if key in self._warm:
+            starts = [*starts, self._warm[key]] if search else [self._warm[key]]
+        ends = [self._descend(start, normals, scores) for start in starts]
+        values = np.stack([value for _, value, _ in ends])
+        best = np.stack([point for point, _, _ in ends])[values.argmin(axis=0), np.arange(len(normals))]
+        self._warm[key] = best
+        self.work += len(starts) * len(normals)
+        if len(starts) > 1:
+            self._smooth[key] = bool(np.ptp(values, axis=0).max() < 1e-6)
+        columns, saddles = self._columns(best, normals, scores)
+        unfinished = sum(undone for _, _, undone in ends) + saddles
+        full, half = (self._average(columns, scores, self._smooth[key], share) for share in (1, 2))
+        return ChannelMeans(**full, unfinished=unfinished, half=ChannelMeans(**half, unfinished=0))
 
-    def _value(self, u: Array, label: Array, field: Array, response: float) -> Array:
-        miss = label - self._softmax(u, self.beta)
-        return np.asarray((miss**2).sum(axis=(1, 2)) + ((u - field) ** 2).sum(axis=1) / (2 * response))
-
-    def _loss(self, u: Array, label: Array, curved: bool) -> tuple[Array, Array, Array]:
-        """Loss, gradient and Hessian (exact, or its Gauss–Newton part) in the coordinates."""
-        pieces = [slice(start, start + BLOCK) for start in range(0, len(u), BLOCK)]
-        parts = [self._loss_of_block(u[piece], label[piece], curved) for piece in pieces]
-        loss, gradient, hessian = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return loss, gradient, hessian
-
-    def _loss_of_block(self, u: Array, label: Array, curved: bool) -> tuple[Array, Array, Array]:
-        share = self._softmax(u, self.beta)
-        miss = label - share
-        level = (miss * share).sum(axis=2, keepdims=True)
-        flat, count = self.basis.reshape(self.outputs, -1).T, len(u)  # row and token, coordinate
-        gradient = (-2 * self.beta * share * (miss - level)).reshape(count, -1) @ flat
-        # A row's Hessian in its scores is −2β² [diag(p w) − (p f)pᵀ − p(p f)ᵀ]; its Gauss–Newton part has no misses.
-        bend = (miss - level if curved else 0.0) - share
-        cross = bend + 0.5 * (share**2).sum(axis=2, keepdims=True)
-        products = (flat[:, :, None] * flat[:, None, :]).reshape(len(flat), -1)
-        hessian = ((share * bend).reshape(count, -1) @ products).reshape(count, self.outputs, self.outputs)
-        rows = self.basis.transpose(1, 2, 0)  # row, token, coordinate
-        first, second = (np.matmul(part.transpose(1, 0, 2), rows).transpose(1, 2, 0) for part in (share * cross, share))
-        mixed = first @ second.transpose(0, 2, 1)
-        hessian -= mixed + mixed.transpose(0, 2, 1)
-        hessian *= -2 * self.beta**2
-        return (miss**2).sum(axis=(1, 2)), gradient, hessian
-
-    def _descend(self, start: Array, label: Array, field: Array, response: float) -> tuple[Array, int]:
-        u, active = start.copy(), np.arange(len(start))
-        identity = np.eye(self.outputs) / response
-        for _ in range(MAXIMUM_STEPS):
-            at, its_label, its_field = u[active], label[active], field[active]
-            _, gradient, hessian = self._loss(at, its_label, True)
-            hessian += identity
-            bad = _not_positive(hessian, 1e-3 / response)
-            if bad.size:
-                hessian[bad] = self._loss(at[bad], its_label[bad], False)[2] + identity
-            pull = gradient + (at - its_field) / response
-            step = -np.linalg.solve(hessian, pull[..., None])[..., 0]
-            step *= np.minimum(1.0, LEAP / (self.beta * np.maximum(np.abs(step).max(axis=1), 1e-300)))[:, None]
-            size = np.abs(step).max(axis=1)
-            step *= self._fractions(at, step, pull, its_label, its_field, response)[:, None]
-            u[active] = at + step
-            active = active[size > 1e-7]
-            if active.size == 0:
+    def _descend(self, start: Array, normals: Array, scores: Scores) -> tuple[Array, Array, int]:
+        """Minima from these starts, the objective there, and how many were not reached."""
+        points, values, todo = start.copy(), np.empty(len(start)), np.arange(len(start))
+        for _ in range(PASSES):
+            rest = []
+            for rows in _pieces(todo):
+                _, _, problem = self._problem(normals[rows], scores)
+                at, left = problem.descend(self._matrices(points[rows]))
+                points[rows], values[rows] = self._coordinates(at.point), at.value
+                rest.append(rows[left])
+            todo = np.concatenate(rest)
+            if todo.size == 0:
                 break
-        return u, int(active.size)
+        return points, values, int(todo.size)
 
-    def _fractions(self, u: Array, step: Array, pull: Array, label: Array, field: Array, response: float) -> Array:
-        fraction = np.ones(len(u))
-        active = np.flatnonzero(np.abs(step).max(axis=1) > 1e-2)
-        value = self._value(u, label, field, response)
-        slope = (pull * step).sum(axis=1)
-        for _ in range(60):
-            if active.size == 0:
-                break
-            point = u[active] + fraction[active, None] * step[active]
-            trial = self._value(point, label[active], field[active], response)
-            active = active[trial > value[active] + 1e-4 * fraction[active] * slope[active] + 1e-15]
-            fraction[active] *= 0.5
-        return fraction
+    def _columns(self, points: Array, normals: Array, scores: Scores) -> tuple[dict[str, Array], int]:
+        """What is averaged, at every minimum; and how many of these are none."""
+        found, saddles = [], 0
+        for rows in _pieces(np.arange(len(points))):
+            first, second, problem = self._problem(normals[rows], scores)
+            at = problem.place(self._matrices(points[rows]))
+            moved, response = at.point - problem.field, _responses(problem, at, self.beta_target)
+            output = moved / scores.response - at.pull if scores.response < 1 else moved / scores.response
+            cost = _dot(moved, moved) / (4 * scores.response)
+            columns = (
+                _dot(output, first) / 2,
+                _dot(output, second) / 2,
+                _dot(output, output) / 2,
+                response.slope_square,
+                response.divergence,
+                at.value - cost,
+                cost,
+                response.label_divergence,
+            )
+            found.append(np.stack(columns))
+            saddles += response.saddles
+        return dict(zip(COLUMNS, np.concatenate(found, axis=1), strict=True)), saddles
+
+    def _average(self, columns: dict[str, Array], scores: Scores, smooth: bool, share: int) -> dict[str, float]:
+        """Means over pairs of opposite sequences (the first of `share` parts), less what the controls tell of errors."""
+        pairs = {name: column.reshape(2, -1).mean(axis=0) for name, column in columns.items()}
+        pairs = {name: column[: column.size // share] for name, column in pairs.items()}
+        root, divergence = np.sqrt(scores.label_square), pairs["smooth_divergence"]
+        follows = scores.overlap / root * divergence + root * pairs["label_divergence"]
+        controls = np.stack([pairs["pull"] - follows, pairs["force"] - scores.spread * divergence])
+        values = np.stack([pairs[name] for name in MEANS])
+        means = values.mean(axis=1)
+        if smooth:
+            # All starts end in one minimum, so that the output has no jumps and Stein's lemma no further term.
+            centred = controls - controls.mean(axis=1, keepdims=True)
+            slopes = np.linalg.lstsq(centred @ centred.T, centred @ values.T, rcond=1e-12)[0]
+            means = means - controls.mean(axis=1) @ slopes
+        found = dict(zip(MEANS, means.tolist(), strict=True))
+        if smooth and scores.spread > 0:
+            found["smooth_divergence"] = found["force"] / scores.spread  # the same number, up to rounding
+        return found
 
     def error(self, level: int, parity: int, scores: Scores) -> float:
         """The loss of fresh sequences."""
-        _, target, field = self._scores(level, parity, scores)
-        difference = self._softmax(target, self.beta_target) - self._softmax(field, self.beta)
-        return float((difference**2).sum(axis=(1, 2)).mean())
+        normals, total = _normals(self.outputs, SAMPLES[level], parity), 0.0
+        for rows in _pieces(np.arange(len(normals))):
+            _, _, problem = self._problem(normals[rows], scores)
+            total += float(problem.loss(problem.field)[0].sum())
+        return total / len(normals)
 
     def forget(self) -> None:
         """Drop what was kept to start from."""
@@ -548,3 +751,7 @@ class ManyTokenChannel:
         """Begin a search: nothing is known and nothing of the budget is spent."""
         self.forget()
         self.work = 0
+
+
+def _pieces(rows: Array) -> list[Array]:
+    return [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]

@@ -207,7 +207,7 @@ def logs_of(field: tuple[float, float, float]) -> Array:
 
 @dataclass
 class Quadrature:
-    """Which rule: the level of refinement, and one of the two interlaced rules (0, 1) or both."""
+    """Which rule: the level of refinement, and which of the channel's rules, over which the mean is taken."""
 
     level: int
     parities: tuple[int, ...] = (0,)
@@ -252,22 +252,20 @@ class Problem:
         self._last = (key, found)
         return list(found)
 
-    def residuals(self, logs: Array, rule: Quadrature, search: bool = False) -> list[Array]:
-        """log of the new field over the old one, for each parity and, last, for their mean; NaN if nothing is left."""
+    def residual(self, logs: Array, rule: Quadrature, search: bool = False) -> Array:
+        """log of the new field over the old one; NaN if nothing is left."""
         overlaps = self.overlaps(logs)
         if not (overlaps.response > 0 and overlaps.m > 0 and np.isfinite(overlaps.q)):
-            return [np.full(3, np.nan)] * (len(rule.parities) + 1)
-        means = self.means(overlaps, rule, search)
-        if len(means) > 1:
-            means.append(means[0].merged(means[1]))
-        found = []
-        for part in means:
-            found.append(logs_of(conjugates(self.setting, self.alpha, overlaps, part)) - logs)
-        return found
+            return np.full(3, np.nan)
+        return self.new_logs(overlaps, ChannelMeans.merged(self.means(overlaps, rule, search))) - logs
 
-    def residual(self, logs: Array, rule: Quadrature, search: bool = False) -> Array:
-        """The residual of the mean of the rule's parities."""
-        return self.residuals(logs, rule, search)[-1]
+    def new_logs(self, overlaps: Overlaps, means: ChannelMeans) -> Array:
+        """The logarithms of the field that the data give to a learned matrix."""
+        return logs_of(conjugates(self.setting, self.alpha, overlaps, means))
+
+    def fine(self, level: int) -> Quadrature:
+        """All rules of this level."""
+        return Quadrature(level, self.setting.channel.rules)
 
 
 def _jacobian(problem: Problem, logs: Array, at: Array, rule: Quadrature) -> Array:
@@ -347,7 +345,7 @@ def _iterate(problem: Problem, overlaps: Overlaps, rule: Quadrature, steps: int)
     logs = None
     for _ in range(steps):
         means = problem.means(overlaps, rule)[0]
-        new = logs_of(conjugates(problem.setting, problem.alpha, overlaps, means))
+        new = problem.new_logs(overlaps, means)
         if not np.isfinite(new).all():
             return logs
         logs = new
@@ -363,7 +361,7 @@ def nothing_learned(problem: Problem) -> bool:
         return False
     share = _empty_share(problem, COARSE)
     if 1 / CLEAR < share < CLEAR:
-        share = _empty_share(problem, Quadrature(1, (0, 1)))
+        share = _empty_share(problem, problem.fine(1))
     return share >= 1
 
 
@@ -383,7 +381,7 @@ def _empty_field(problem: Problem, rule: Quadrature) -> tuple[float, float, floa
     empty = Overlaps(0.0, 0.0, 1e-12, 0.0, problem.setting.target.square, 0.0, 0.0)
     apart = Problem(replace(problem.setting), problem.alpha, problem.lam)  # its proximal points are no start for others
     means = apart.means(empty, rule)
-    return conjugates(problem.setting, problem.alpha, empty, means[0].merged(means[-1]))
+    return conjugates(problem.setting, problem.alpha, empty, ChannelMeans.merged(means))
 
 
 # -- results --------------------------------------------------------------------------------------------------------
@@ -775,38 +773,51 @@ def _corrected(residual: Any, guess: Array, tangent: Array) -> tuple[Array, int]
 
 
 def _finish(problem: Problem, coarse: Found) -> LearnedAttention:
-    """Refine the rule until its two parities agree, and gather the result."""
+    """Refine the rule until its parts agree, and gather the result."""
     channel = problem.setting.channel
     found, error = coarse, np.inf
     for level in range(1, channel.levels):
         if not np.isfinite(found.logs).all() or coarse.size == np.inf:
             break
-        rule = Quadrature(level, (0, 1))
+        rule = problem.fine(level)
         found = _newton(problem, found.logs, rule, RESIDUAL / 10, steps=FINE_STEPS, jacobian=found.jacobian)
         error = _quadrature_error(problem, found, rule)
         if error <= channel.tolerance or found.size > RESIDUAL or problem.spent:
             break
-    return _gather(problem, found, Quadrature(min(level, channel.levels - 1), (0, 1)), error)
+    return _gather(problem, found, problem.fine(min(level, channel.levels - 1)), error)
 
 
 def _quadrature_error(problem: Problem, found: Found, rule: Quadrature) -> float:
-    """Half the relative difference of m and q between the solutions of the two rules, to first order."""
+    """Error of m and q, relative and to first order, from how far the solutions of the single rules lie apart.
+
+    Two interlaced rules: half their difference. Random rules: half the 95 % interval of their mean; or the difference
+    of the solutions from all points and from half of them, where that is larger.
+    """
     if found.size > 1e-3:
         return np.inf
-    even, odd, _ = problem.residuals(found.logs, rule)
+    here = problem.overlaps(found.logs)
+    parts = problem.means(here, rule)
+    mean = ChannelMeans.merged(parts)
     jacobian = found.jacobian if found.jacobian is not None else _jacobian(problem, found.logs, found.residual, COARSE)
-    shift = np.linalg.solve(jacobian, even - odd) / 2
-    if not np.abs(shift).max() < 1:
+    middle = problem.new_logs(here, mean)
+
+    def moved(means: ChannelMeans) -> Array:
+        shift = np.linalg.solve(jacobian, middle - problem.new_logs(here, means))
+        there = problem.overlaps(found.logs + shift) if np.abs(shift).max() < 1 else Overlaps(*[np.inf] * 7)
+        return np.array([there.m / here.m - 1, there.q / here.q - 1])
+
+    single = np.stack([moved(part) for part in parts])
+    if not np.isfinite(single).all():
         return np.inf
-    here, there = problem.overlaps(found.logs), problem.overlaps(found.logs + shift)
-    return max(abs(there.m / here.m - 1), abs(there.q / here.q - 1))
+    errors = problem.setting.channel.confidence * single.std(axis=0, ddof=1) / np.sqrt(len(parts))
+    return float(max(errors.max(), 0.0 if mean.half is None else np.abs(moved(mean.half)).max()))
 
 
 def _gather(problem: Problem, found: Found, rule: Quadrature, error: float) -> LearnedAttention:
     setting = problem.setting
     overlaps = problem.overlaps(found.logs)
     means = problem.means(overlaps, rule)
-    merged = means[0].merged(means[1])
+    merged = ChannelMeans.merged(means)
     gain, power, curvature = field_of(found.logs)
     values = {
         chapter.alpha: problem.alpha,
@@ -875,7 +886,7 @@ def _test_errors(problem: Problem, overlaps: Overlaps, rule: Quadrature) -> tupl
     quiet = {chapter.excess: overlaps.excess, chapter.target_square: square, chapter.noise: 0.0}
     spread = _spread({**quiet, chapter.noise: 0.0}, overlaps.excess, square - overlaps.m)
     laws = (problem.scores(overlaps), Scores(overlaps.m, spread, overlaps.response, square))
-    noisy, clean = (np.mean([setting.channel.error(rule.level, parity, law) for parity in (0, 1)]) for law in laws)
+    noisy, clean = (np.mean([setting.channel.error(rule.level, parity, law) for parity in rule.parities]) for law in laws)
     return float(noisy), float(clean)
 
 
@@ -909,7 +920,7 @@ def _empty(problem: Problem) -> LearnedAttention:
     setting = problem.setting
     square = setting.target.square
     overlaps = Overlaps(0.0, 0.0, 0.0, 0.0, square, 0.0, 0.0)
-    noisy, clean = _test_errors(problem, overlaps, Quadrature(1, (0, 1)))
+    noisy, clean = _test_errors(problem, overlaps, problem.fine(1))
     return LearnedAttention(
         alpha=problem.alpha,
         lam=problem.lam,
@@ -1089,8 +1100,8 @@ def iterates(
     overlaps = Overlaps(0.0, 0.0, start, 0.0, square, 0.0, 0.0)
     found = []
     for _ in range(count):
-        means = problem.means(overlaps, Quadrature(level, (0, 1)), search=True)
-        field = conjugates(setting, alpha, overlaps, means[0].merged(means[1]))
+        means = problem.means(overlaps, problem.fine(level), search=True)
+        field = conjugates(setting, alpha, overlaps, ChannelMeans.merged(means))
         overlaps = learned(setting, lam, *field)
         found.append(overlaps)
     return tuple(found)
