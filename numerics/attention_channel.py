@@ -1,7 +1,8 @@
 """What one sequence does to the learned matrix: Gaussian means over the proximal point of its softmax loss.
 
-Two tokens: a sinc rule on two interlaced lattices in four dimensions, whose difference is the error. More tokens:
-eight independent scrambles of a Sobol sequence, whose spread is the error. Points stay the same from call to call, so results are smooth.
+Two tokens: a sinc rule on two interlaced lattices in four dimensions, whose difference is the error. More: eight
+independent scrambles of a Sobol sequence, whose spread is the error. Points stay the same from call to call, so that
+results are smooth.
 """
 
 from __future__ import annotations
@@ -716,21 +717,17 @@ class ManyTokenChannel:
             saddles += response.saddles
         return dict(zip(COLUMNS, np.concatenate(found, axis=1), strict=True)), saddles
 
-    def _average(self, columns: dict[str, Array], scores: Scores, smooth: bool, share: int) -> dict[str, float]:
-        """Means over pairs of opposite sequences (the first of `share` parts), less what the controls tell of errors."""
+    def _average(self, columns: dict[str, Array], scores: Scores, smooth: bool, share: int) -> dict[str, Any]:
+        """Means over pairs of opposite sequences, of which only the first of `share` parts are taken."""
         pairs = {name: column.reshape(2, -1).mean(axis=0) for name, column in columns.items()}
         pairs = {name: column[: column.size // share] for name, column in pairs.items()}
         root, divergence = np.sqrt(scores.label_square), pairs["smooth_divergence"]
         follows = scores.overlap / root * divergence + root * pairs["label_divergence"]
         controls = np.stack([pairs["pull"] - follows, pairs["force"] - scores.spread * divergence])
         values = np.stack([pairs[name] for name in MEANS])
-        means = values.mean(axis=1)
-        if smooth:
-            # All starts end in one minimum, so that the output has no jumps and Stein's lemma no further term.
-            centred = controls - controls.mean(axis=1, keepdims=True)
-            slopes = np.linalg.lstsq(centred @ centred.T, centred @ values.T, rcond=1e-12)[0]
-            means = means - controls.mean(axis=1) @ slopes
-        found = dict(zip(MEANS, means.tolist(), strict=True))
+        # Where all starts end in one minimum the output has no jumps, and Stein's lemma no further term.
+        means = _controlled(values, controls) if smooth else values.mean(axis=1)
+        found: dict[str, Any] = dict(zip(MEANS, means.tolist(), strict=True))
         if smooth and scores.spread > 0:
             found["smooth_divergence"] = found["force"] / scores.spread  # the same number, up to rounding
         return found
@@ -751,6 +748,21 @@ class ManyTokenChannel:
         """Begin a search: nothing is known and nothing of the budget is spent."""
         self.forget()
         self.work = 0
+
+
+def _controlled(values: Array, controls: Array) -> Array:
+    """Row means of values, less the errors that controls of mean 0 explain; by halves, with the slopes of the other.
+
+    Slopes of the same points would be correlated with their errors: a bias of one over their number.
+    """
+    halves = [np.array_split(part, 2, axis=1) for part in (values, controls)]
+    slopes, means = [], []
+    for value, control in zip(*halves, strict=True):
+        centred = control - control.mean(axis=1, keepdims=True)
+        slopes.append(np.linalg.lstsq(centred @ centred.T, centred @ value.T, rcond=1e-12)[0])
+        means.append((value.mean(axis=1), control.mean(axis=1)))
+    parts = [value - control @ slope for (value, control), slope in zip(means, reversed(slopes), strict=True)]
+    return np.asarray((parts[0] + parts[1]) / 2)
 
 
 def _pieces(rows: Array) -> list[Array]:

@@ -886,7 +886,9 @@ def _test_errors(problem: Problem, overlaps: Overlaps, rule: Quadrature) -> tupl
     quiet = {chapter.excess: overlaps.excess, chapter.target_square: square, chapter.noise: 0.0}
     spread = _spread({**quiet, chapter.noise: 0.0}, overlaps.excess, square - overlaps.m)
     laws = (problem.scores(overlaps), Scores(overlaps.m, spread, overlaps.response, square))
-    noisy, clean = (np.mean([setting.channel.error(rule.level, parity, law) for parity in rule.parities]) for law in laws)
+    noisy, clean = (
+        np.mean([setting.channel.error(rule.level, parity, law) for parity in rule.parities]) for law in laws
+    )
     return float(noisy), float(clean)
 
 
