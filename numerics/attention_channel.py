@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 
 RADIUS = 6.3  # the Gaussian weight beyond is 5e-8
 STEPS = (0.55, 0.4, 0.3, 0.22)  # lattice steps, coarse to fine: 10, 40, 120 and 420 thousand points a lattice
-SAMPLES = (11, 12, 14)  # binary logarithms of Sobol points a scramble, coarse to fine
+SAMPLES = (11, 12, 14, 16)  # binary logarithms of Sobol points a scramble, coarse to fine
 RULES = 8  # independent scrambles
 MAXIMUM_STEPS = 200
 LEAP = 1.5  # longest Newton step, in units of 1/β: the softmax changes over a few of them
@@ -143,6 +143,7 @@ class TwoTokenChannel:
     rules = (0, 1)
     tolerance = 1e-5
     confidence = 1.0  # the rules interlace: half their difference is the error
+    gain = np.inf  # by which the error may fall from a level to the next
     budget = 20_000_000  # proximal points a search: no solution that is found takes half of them
 
     def __init__(self, beta: float, beta_target: float, diagonal: float = 2.0) -> None:
@@ -631,6 +632,7 @@ class ManyTokenChannel:
     rules = tuple(range(RULES))
     tolerance = 1e-3
     confidence = float(stdtrit(RULES - 1, 0.975))  # Student's: standard errors in half a 95 % interval
+    gain = 2.5  # by which the error may fall from a level to the next, which has four times the points
     budget = 6_000_000  # proximal points a search
 
     def __init__(self, tokens: int, beta: float, beta_target: float) -> None:

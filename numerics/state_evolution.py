@@ -394,9 +394,11 @@ class LearnedAttention:
     `m`, `q`, `V`: overlap with the target, square, and response of the learned matrix. `train_loss` (data term),
     `test_error` (noisy label) and `test_error_clean` are per sample, summed over the T² entries of the attention.
     `excess` = q + Q₀ − 2m; `rank`: mass of the positive eigenvalues; `objective`: the whole loss over d².
-    `residual`: largest relative change of the field in one undamped iteration; `quadrature_error`: half the relative
-    difference of m and q between two interlaced rules; `converged`: whether both are small enough and the point is
-    admissible, else `note` says what to try. `replicon` < 1 and few `jumps` of the proximal point make it `stable`.
+    `residual`: largest relative change of the field in one undamped iteration; `quadrature_error`: relative error of m
+    and q, for two tokens half the difference of two interlaced rules, for more half the 95 % interval of eight
+    scrambles (or, if larger, the difference to half as many points); `converged`: whether both are small enough and
+    the point is admissible, else `note` says what to try. `replicon` < 1 and few `jumps` of the proximal point make it
+    `stable`.
     """
 
     alpha: float
@@ -782,7 +784,8 @@ def _finish(problem: Problem, coarse: Found) -> LearnedAttention:
         rule = problem.fine(level)
         found = _newton(problem, found.logs, rule, RESIDUAL / 10, steps=FINE_STEPS, jacobian=found.jacobian)
         error = _quadrature_error(problem, found, rule)
-        if error <= channel.tolerance or found.size > RESIDUAL or problem.spent:
+        hope = channel.tolerance * channel.gain ** (channel.levels - 1 - level)
+        if error <= channel.tolerance or error > hope or found.size > RESIDUAL or problem.spent:
             break
     return _gather(problem, found, problem.fine(min(level, channel.levels - 1)), error)
 
@@ -913,7 +916,7 @@ def _advice(problem: Problem, found: Found, error: float, unfinished: int, jumps
     if error > tolerance:
         way = "the softmax is too sharp for them (smaller beta, beta_target or target)"
         way = jumping if jumps > FEW_JUMPS else way
-        return f"the two quadratures differ by {error:.2g} in m or q instead of {tolerance:.0e}: {way}"
+        return f"the quadratures differ by {error:.2g} in m or q instead of {tolerance:.0e}: {way}"
     return "the point is not admissible (V ≤ 0 or a negative squared distance): start from a solution nearby (start=)"
 
 
