@@ -396,6 +396,7 @@ def symmetric_basis(tokens: int) -> Array:
 
 
 BLOCK = 256  # sequences at a time: what they need fits into the cache
+ENTRIES = 100_000  # of Hessians that are built at a time
 NEAR = 1e-9  # distance from a minimum, in units of the slope times V
 STEPS_A_PASS, FEW = 10, 0.05  # a descent ends when few of a block's points are left; those are gathered in new blocks
 PASSES = MAXIMUM_STEPS // STEPS_A_PASS
@@ -544,12 +545,9 @@ def _pairs(tokens: int) -> tuple[Array, Array, Array]:
     pair = np.zeros((tokens, tokens), dtype=int)
     pair[i, j] = pair[j, i] = np.arange(i.size)
     weight = np.where(np.eye(tokens, dtype=bool), np.sqrt(2.0), 1.0)
-    first, second = np.minimum(*_couples(pair)), np.maximum(*_couples(pair))
-    return pair, first * i.size + second, weight[:, :, None, None] * weight[:, None, :, None]
-
-
-def _couples(pair: Array) -> Array:
-    return np.stack(np.broadcast_arrays(pair[:, :, None], pair[:, None, :]))
+    one, other = pair[:, :, None], pair[:, None, :]
+    place = np.minimum(one, other) * i.size + np.maximum(one, other)
+    return pair, place, weight[:, :, None, None] * weight[:, None, :, None]
 
 
 @dataclass(frozen=True)
@@ -562,31 +560,44 @@ class _Response:
     saddles: int
 
 
-def _responses(problem: _MatrixProximal, at: _Place, beta_target: float) -> _Response:
-    """Exact traces at minima: −∂g/∂ω = H(1 + VH)⁻¹ and −∂g/∂t = (1 + VH)⁻¹C, C the Hessian in u and target scores."""
-    beta, tokens = problem.beta, len(at.share)
-    pair, place, weight = _pairs(tokens)
-    rows, diagonal = pair.max() + 1, np.arange(tokens)
-    share, bend = at.share, at.excess - at.share
+def _row_hessians(problem: _MatrixProximal, at: _Place, beta_target: float) -> tuple[Array, Array]:
+    """Hessians of each row's loss, in its scores u and in u and the target's scores: shape (row, token, token, points).
+
+    The first is −2β² [diag(p w) − (p f)pᵀ − p(p f)ᵀ], the second −2ββ₀ (diag(p) − ppᵀ)(diag(y) − yyᵀ).
+    """
+    share, label, diagonal = at.share, problem.label, np.arange(len(at.share))
+    bend = at.excess - share
     pulled = share * (bend + 0.5 * np.einsum("ijn,ijn->in", share, share)[:, None])
-    own = pulled[:, :, None] * share[:, None]
-    own = -own - own.transpose(0, 2, 1, 3)
+    own = -pulled[:, :, None] * share[:, None]
+    own = own + own.transpose(0, 2, 1, 3)
     own[:, diagonal, diagonal] += share * bend
-    own *= -2 * beta**2 * weight
-    both = share * problem.label
-    cross = (share * both.sum(axis=1, keepdims=True) - both)[:, :, None] * problem.label[:, None]
+    own *= -2 * problem.beta**2
+    both = share * label
+    cross = (share * both.sum(axis=1, keepdims=True) - both)[:, :, None] * label[:, None]
     cross -= share[:, :, None] * both[:, None]
     cross[:, diagonal, diagonal] += both
-    cross *= -2 * beta * beta_target * weight
+    cross *= -2 * problem.beta * beta_target
+    return own, cross
+
+
+def _responses(problem: _MatrixProximal, at: _Place, beta_target: float) -> _Response:
+    """Exact traces at minima: −∂g/∂ω = H(1 + VH)⁻¹ and −∂g/∂t = (1 + VH)⁻¹C, C the Hessian in u and target scores.
+
+    The matrices act on symmetric ones of T(T + 1)/2 entries. The constant one, which the softmax does not see, is in
+    the kernel of H and C and adds nothing.
+    """
+    pair, place, weight = _pairs(len(at.share))
+    rows = pair.max() + 1
+    own, cross = (part * weight for part in _row_hessians(problem, at, beta_target))
     hessian = np.zeros((rows * rows, own.shape[3]))
     hessian[place] = own
-    one, other = np.triu_indices(tokens, 1)  # these entries lie in two rows
+    one, other = np.triu_indices(len(pair), 1)  # these entries lie in two rows
     hessian[pair[one, other] * (rows + 1)] = own[one, other, other] + own[other, one, one]
     inverse, saddles = _inverses(hessian.T.reshape(-1, rows, rows), problem.response)
     flat = np.ascontiguousarray(inverse.reshape(len(inverse), -1).T)
     reached = flat[place]
     slopes = np.einsum("ijln,ijln->n", own, reached)
-    crossed = np.einsum("ijln,ijln->n", cross + cross.transpose(0, 2, 1, 3), reached) / 2
+    crossed = np.einsum("ijln,ijln->n", cross, reached)
     return _Response(-slopes, -crossed, _slope_squares(hessian, flat, problem.response, slopes), saddles)
 
 
@@ -699,7 +710,8 @@ class ManyTokenChannel:
     def _columns(self, points: Array, normals: Array, scores: Scores) -> tuple[dict[str, Array], int]:
         """What is averaged, at every minimum; and how many of these are none."""
         found, saddles = [], 0
-        for rows in _pieces(np.arange(len(points))):
+        size = max(8, min(BLOCK, ENTRIES // (self.outputs + 1) ** 2))
+        for rows in _pieces(np.arange(len(points)), size):
             first, second, problem = self._problem(normals[rows], scores)
             at = problem.place(self._matrices(points[rows]))
             moved, response = at.point - problem.field, _responses(problem, at, self.beta_target)
@@ -767,5 +779,5 @@ def _controlled(values: Array, controls: Array) -> Array:
     return np.asarray((parts[0] + parts[1]) / 2)
 
 
-def _pieces(rows: Array) -> list[Array]:
-    return [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
+def _pieces(rows: Array, size: int = BLOCK) -> list[Array]:
+    return [rows[start : start + size] for start in range(0, len(rows), size)]

@@ -313,10 +313,10 @@ def test_how_the_output_answers(response: float) -> None:
         problem = _MatrixProximal(
             softmax(0.8 * channel._matrices(target)), channel._matrices(field), response, channel.beta
         )
-        at, left = problem.descend(problem.field)
+        at, _ = problem.descend(problem.field)
         for _ in range(5):
             at = problem.moved(at)
-        assert not left.all()
+        assert not problem.left(at).any()
         return problem, at, channel._coordinates(-problem.loss(at.point)[1])
 
     target = root * normals[:, :size]
