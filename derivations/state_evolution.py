@@ -142,8 +142,12 @@ centre = variable(
     "centre", "a target that is this multiple of the identity", sp.S.Reals, (Rational(1, 10), _half), notation="s_0"
 )
 eigenvalue_hat = measured("eigenvalue_hat", "eigenvalue ŝ of the learned matrix", notation=r"\hat s")
-rank = measured("rank", "rank of the learned matrix over d: the mass of its positive eigenvalues")
-trace = measured("trace", "trace Tr Ŝ/d of the learned matrix", typical=(_half, 1))
+rank = measured(
+    "rank",
+    "rank of the learned matrix over d: the mass of its positive eigenvalues",
+    notation=r"\operatorname{rank}",
+)
+trace = measured("trace", "trace Tr Ŝ/d of the learned matrix", typical=(_half, 1), notation=r"\operatorname{tr}")
 excess = measured("excess", "squared distance Tr(Ŝ − S₀)²/d of the learned matrix from the target", notation="E")
 defect = measured("defect", "defect Q₀ − m of the overlap", notation="D")
 posterior = variable(
