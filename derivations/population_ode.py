@@ -1994,7 +1994,7 @@ fixed_query = Experiment(
     proportional,
     {theta: 1, r: _eleventh, c: _eleventh, rho: _half},
     quick={8: 300, 16: 300, 32: 200, 64: 100},
-    standard={8: 400, 16: 400, 32: 300, 64: 200},
+    standard={8: 1000, 16: 1000, 32: 750, 64: 500},
     options={"draws": 100},
 )
 wide_query = Experiment(
@@ -2073,7 +2073,9 @@ many_nuisance = Experiment(
     descent_model,
     {theta: 1, R: 20, N: 400, d: 4, gain: 30},
     standard={500: 30, 1000: 30, 2000: 30, 4000: 30},
-    options=_converging | {"offset": 400, "runs": 1},
+    # Perpendicular starts: at this size the drift near −ξ is 0.003 (1 − ρ²), so that one random start in twenty in four
+    # dimensions is still on its way after any number of steps that is affordable. In many dimensions none is near.
+    options=_converging | {"offset": 400, "starts": (0.0,), "runs": 1},
 )
 weak_signal = Experiment(
     "weak-signal",
