@@ -24,6 +24,7 @@ Complex = NDArray[np.complex128]
 NODES = 16  # Gauss-Legendre nodes a panel
 RESOLVED = 1e-14  # tail of a panel's Legendre coefficients, relative to the band's largest value
 ROUNDING = 4e-16
+NUDGE = 1e-13  # relative, off an atom of the base
 MAXIMUM_DEPTH = 40  # halvings of a band
 MOST_PANELS = 2000  # that may need another halving at once
 NEGLIGIBLE = 1e-15  # mass an e-fold of the argument, below which a band that reaches 0 follows its power law
@@ -52,6 +53,8 @@ class PowerCurve:
         law, logarithm, derivative = _laws()
         w = np.exp(rho) * (np.cos(theta) + 1j * np.sin(theta))
         w = np.where(np.asarray(theta) == np.pi, w.real + 0j, w)
+        for position, _ in self._base.atoms:  # there G has a pole, but K and m at the power's own points are smooth
+            w = np.where(w == position, w * (1 + NUDGE), w)
         # Far below the band the base's derivative may overflow; there the bracket alone leads to the root.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             resolvent, slope = self._base.resolvent(w)
@@ -62,10 +65,10 @@ class PowerCurve:
             moving = w * (resolvent + w * slope)
             return logarithm(w, factor, self.exponent), change, factor * resolvent, moving
 
-    def height(self, rho: Array, guess: Array | None = None) -> Array:
+    def height(self, rho: Array) -> Array:
         """θ(ρ) in (0, π): the one root of Im log z, negative below it and positive above (bracketed Newton)."""
         low, high = np.zeros(rho.size), np.full(rho.size, np.pi)
-        theta = np.full(rho.size, 0.5 * np.pi) if guess is None else np.clip(guess, 1e-9, 3.1)
+        theta = np.full(rho.size, 0.5 * np.pi)
         active = np.arange(rho.size)
         for _ in range(200):
             at = theta[active]
@@ -108,11 +111,11 @@ class PowerCurve:
             atoms = [p for p, _ in self._base.atoms if left < p < right]
             poles = []
             for a, b in itertools.pairwise([left, *atoms, right]):
-                start, stop = _inner(a, b)
+                start, stop = _just_inside(a, b)
                 if self._resolvent(start) > 0 > self._resolvent(stop):
                     poles.append(brentq(self._resolvent, start, stop, xtol=1e-300, rtol=1e-15))
             for a, b in itertools.pairwise([left, *poles, right]):
-                start, stop = _inner(a, b)
+                start, stop = _just_inside(a, b)
                 if self._factor(start) <= 0:
                     continue
                 if self._factor(stop) < 0:
@@ -126,7 +129,7 @@ class PowerCurve:
         def excess(rho: float) -> float:
             return float(self.image(np.array([rho]), np.array([0.0]))[1][0].real)
 
-        start, stop = (float(np.log(end)) for end in _inner(low, high))
+        start, stop = (float(np.log(end)) for end in _just_inside(low, high))
         if low == 0 and high == np.inf:
             return (-np.inf, np.inf)
         left, right = excess(start) > 0, excess(stop) > 0
@@ -486,7 +489,7 @@ class PowerInterval:
         return np.asarray(np.where(mass <= 0, ends[0], np.where(mass >= self.mass, ends[1], inside)))
 
 
-def _inner(low: float, high: float) -> tuple[float, float]:
+def _just_inside(low: float, high: float) -> tuple[float, float]:
     """Points just inside an interval of (0, ∞), and far out where it is unbounded."""
     scale = low if low > 0 else high if np.isfinite(high) else 1.0
     width = high - low if np.isfinite(high) else scale
