@@ -968,7 +968,7 @@ product_power_experiment = Experiment(
     "free-product-power", _product_power_model, {copies: Integer(2)}, _standard, _lean_quick
 )
 population_experiment = Experiment("population-parts", _population_model, {c: _half}, _standard, _quick)
-noise_experiment = Experiment("signal-parts", _noise_model, {s: Integer(1)}, _standard, _quick)
+noise_experiment = Experiment("signal-parts", _noise_model, {s: Integer(1)}, _sharp_standard)
 outside_experiment, inside_experiment = (
     Experiment(
         f"free-atom-{place}",
@@ -1109,11 +1109,12 @@ claims = (
         "signal-part",
         semicircle_signal,
         noise_experiment,
-        _linear(0.06),
+        _linear(0.03),
         lambda: {
             "the sample's eigenvalues taken for the signal's": semicircle_signal.rival(right=z * g - 1),
             "half the noise": semicircle_signal.rival(s=s / 2),
             "twice the noise": semicircle_signal.rival(s=2 * s),
+            "off by 5 %": semicircle_signal.rival(right=semicircle_signal.right * Rational(21, 20)),
         },
         points=(z, (Rational(7, 2), Integer(5))),
     ),
