@@ -49,7 +49,7 @@ def companion_density(x: Any) -> Any:
     ],
 )
 def test_density(benchmark: Any, backend: str, least: float) -> None:
-    """100,000 points against batched eigenvalues of companion matrices, in wall time: heyoka uses two cores, they one."""
+    """100,000 points against batched companion eigenvalues, in wall time: heyoka uses every core, they use one."""
     law, x = WishartProduct(DELTA, GAMMA), places(POINTS)
     assert np.allclose(law.pdf(x, backend), companion_density(x), atol=1e-7)
     ratio = compare(benchmark, lambda: law.pdf(x, backend), lambda: companion_density(x), rounds=5)
