@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import sympy as sp
@@ -53,6 +53,22 @@ def _require(name: str, value: Any, condition: Any, allowed: str, meaning: str) 
     """Refuse a parameter whose condition is decided and false; an undecided one (a symbol) passes."""
     if condition in (sp.false, False):
         raise ValueError(f"{name} must be {allowed}, got {value} ({meaning})")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a law's curve: z, the Cauchy transform there, and factor = z − 1/G.
+
+    The factor is R(G), and 1/S(m) at m = z G − 1: free sums add it, free products multiply it.
+    """
+
+    z: Any
+    value: Any
+    factor: Any
+
+
+def _point(at: Any, value: Any) -> Point:
+    return Point(at, value, at - 1 / value)
 
 
 # ---------------------------------------------------------------------- truncated power series, lists of coefficients
@@ -145,7 +161,20 @@ class FreeLaw:
         return moments_of(self.cumulants(count))
 
     def _polynomial(self) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} gives no curve")
+        (inner,) = self.operands
+        return inner.polynomial.subs(_inside(self), simultaneous=True)
+
+    @property
+    def operands(self) -> tuple[FreeLaw, ...]:
+        """The laws that an operation acts on; none for a law that is given."""
+        return tuple(v for f in fields(self) if isinstance(v := getattr(self, f.name), FreeLaw))  # type: ignore[arg-type]
+
+    def outside(self, *inner: Point) -> Point:
+        """The point of this law's curve from points of its operands' curves (with equal G for a sum, m for a product).
+
+        Raises NotImplementedError for a law without operands.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no operands")
 
     def atoms(self) -> tuple[tuple[Any, Any], ...]:
         """Atoms as (position, weight); a weight that depends on a symbol may be a Max with 0."""
@@ -363,10 +392,11 @@ class FreePoisson(FreeLaw):
             return self.rate * _total(w * p / (1 - p * g) for p, w in self.jump.atoms())
         return super().r_transform()
 
-    def _polynomial(self) -> Any:
-        # R(g) = (rate/g)(J(1/g)/g − 1) with the jumps' Cauchy transform J; z = R + 1/g gives J(1/g).
-        value = g * (1 + (z * g - 1) / self.rate)
-        return self.jump.polynomial.subs({z: 1 / g, g: value}, simultaneous=True)
+    def outside(self, *inner: Point) -> Point:
+        # R(G) = rate·∫ a/(1 − a G) over jumps a: rate·w·m_J(w) at w = 1/G, with the jumps' m_J = G_J·(w − 1/G_J)
+        (w,) = inner
+        factor = self.rate * w.z * w.value * w.factor
+        return Point(w.z * (1 - self.rate + self.rate * w.z * w.value), 1 / w.z, factor)
 
     def atoms(self) -> tuple[tuple[Any, Any], ...]:
         null = _total(w for p, w in self.jump.atoms() if p == 0)
@@ -420,8 +450,9 @@ class Scaled(FreeLaw):
     def s_transform(self) -> Any:
         return self.law.s_transform() / self.factor
 
-    def _polynomial(self) -> Any:
-        return self.law.polynomial.subs({z: z / self.factor, g: g * self.factor}, simultaneous=True)
+    def outside(self, *inner: Point) -> Point:
+        (w,) = inner
+        return Point(self.factor * w.z, w.value / self.factor, self.factor * w.factor)
 
     def atoms(self) -> tuple[tuple[Any, Any], ...]:
         return tuple((p * self.factor, w) for p, w in self.law.atoms())
@@ -449,8 +480,9 @@ class Shifted(FreeLaw):
     def r_transform(self) -> Any:
         return self.law.r_transform() + self.shift
 
-    def _polynomial(self) -> Any:
-        return self.law.polynomial.subs(z, z - self.shift)
+    def outside(self, *inner: Point) -> Point:
+        (w,) = inner
+        return Point(w.z + self.shift, w.value, w.factor + self.shift)
 
     def atoms(self) -> tuple[tuple[Any, Any], ...]:
         return tuple((p + self.shift, w) for p, w in self.law.atoms())
@@ -478,11 +510,15 @@ class FreeSum(FreeLaw):
         for first, second in ((self.left, self.right), (self.right, self.left)):
             if (other := _rational(second.r_transform, g)) is not None:
                 return first.polynomial.subs(z, z - other)
-        inner = sp.Dummy("inner")
-        # z = z_a + z_b − 1/g at equal g
+        inner, other = sp.Dummy("inner"), sp.Dummy("other")
         first = _primitive(self.left.polynomial.subs(z, inner), inner, g)
-        second = _primitive(self.right.polynomial.subs(z, z + 1 / g - inner), inner, g)
+        at = sp.solve(z - self.outside(_point(inner, g), _point(other, g)).z, other)[0]
+        second = _primitive(self.right.polynomial.subs(z, at), inner, g)
         return sp.resultant(first, second, inner)
+
+    def outside(self, *inner: Point) -> Point:
+        first, second = inner
+        return Point(first.z + second.factor, first.value, first.factor + second.factor)
 
     def atoms(self) -> tuple[tuple[Any, Any], ...]:
         return _atoms([(p + q, v + w - 1) for p, v in self.left.atoms() for q, w in self.right.atoms()])
@@ -526,12 +562,17 @@ class FreeProduct(FreeLaw):
     def _polynomial(self) -> Any:
         for first, second in ((self.left, self.right), (self.right, self.left)):
             if (other := _rational(second.s_transform, m)) is not None:
-                # z = z_a z_b m/(1 + m) and S_b = (1 + m)/(m z_b): z_a = z S_b
+                # S_b = (1 + m)/(m z_b): z_a = z S_b
                 return first.moment_polynomial.subs(z, z * other).subs(m, z * g - 1)
-        inner = sp.Dummy("inner")
+        inner, other = sp.Dummy("inner"), sp.Dummy("other")
         first = _primitive(self.left.moment_polynomial.subs(z, inner), inner, m)
-        second = _primitive(self.right.moment_polynomial.subs(z, z * (1 + m) / (m * inner)), inner, m)
+        at = sp.solve(z - self.outside(*(_point(w, (1 + m) / w) for w in (inner, other))).z, other)[0]
+        second = _primitive(self.right.moment_polynomial.subs(z, at), inner, m)
         return sp.resultant(first, second, inner).subs(m, z * g - 1)
+
+    def outside(self, *inner: Point) -> Point:
+        first, second = inner
+        return Point(first.z * second.factor, first.value / second.factor, first.factor * second.factor)
 
     def atoms(self) -> tuple[tuple[Any, Any], ...]:
         null = [_total(w for p, w in law.atoms() if p == 0) for law in (self.left, self.right)]
@@ -564,8 +605,10 @@ class SumPower(FreeLaw):
     def r_transform(self) -> Any:
         return self.exponent * self.law.r_transform()
 
-    def _polynomial(self) -> Any:
-        return self.law.polynomial.subs(z, (z + (self.exponent - 1) / g) / self.exponent)
+    def outside(self, *inner: Point) -> Point:
+        # R_t = t R at the same G
+        (w,) = inner
+        return Point(w.z + (self.exponent - 1) * w.factor, w.value, self.exponent * w.factor)
 
     def atoms(self) -> tuple[tuple[Any, Any], ...]:
         return _atoms([(p * self.exponent, 1 - self.exponent * (1 - w)) for p, w in self.law.atoms()])
@@ -594,14 +637,19 @@ class ProductPower(FreeLaw):
         if not (self.exponent.is_Rational and self.exponent.q <= MAXIMUM_DENOMINATOR):
             raise ValueError(
                 f"exponent must be rational with a denominator up to {MAXIMUM_DENOMINATOR} for a polynomial, "
-                f"got {self.exponent}; without one there are moments, the S-transform and the power's own distribution"
+                f"got {self.exponent}; moments, the S-transform and the distribution need no polynomial"
             )
         power, root = int(self.exponent.p), int(self.exponent.q)
         inner = sp.Dummy("inner")
-        # z_t = z^t (m/(1 + m))^(t − 1), to the power of the denominator
+        # z_t = z^t (m/(1 + m))^(t − 1) of `outside`, to the power of the denominator
         first = _primitive(self.law.moment_polynomial.subs(z, inner), inner, m)
         second = z**root * (1 + m) ** (power - root) - inner**power * m ** (power - root)
         return sp.resultant(first, second, inner).subs(m, z * g - 1)
+
+    def outside(self, *inner: Point) -> Point:
+        (w,) = inner
+        others = w.factor ** (self.exponent - 1)  # of the other copies, at the same m
+        return Point(w.z * others, w.value / others, w.factor * others)
 
     def atoms(self) -> tuple[tuple[Any, Any], ...]:
         null = [(p, w) for p, w in self.law.atoms() if p == 0]
@@ -632,10 +680,10 @@ class Compression(FreeLaw):
     def r_transform(self) -> Any:
         return self.law.r_transform().subs(g, self.fraction * g)
 
-    def _polynomial(self) -> Any:
-        # R_α(g) = R(α g): z_α(g) − 1/g = z(α g) − 1/(α g)
-        a = self.fraction
-        return self.law.polynomial.subs({z: z - 1 / g + 1 / (a * g), g: a * g}, simultaneous=True)
+    def outside(self, *inner: Point) -> Point:
+        # R_α(G) = R(α G)
+        (w,) = inner
+        return Point(self.fraction * w.z + (1 - self.fraction) * w.factor, w.value / self.fraction, w.factor)
 
     def atoms(self) -> tuple[tuple[Any, Any], ...]:
         return _atoms([(p, (w - 1 + self.fraction) / self.fraction) for p, w in self.law.atoms()])
@@ -662,8 +710,13 @@ class Inverse(FreeLaw):
 
     @cached_property
     def polynomial(self) -> Any:
-        """The curve under G_inverse(z) = 1/z − G(1/z)/z²: the map is rational, so it stays irreducible."""
-        return sp.expand(_primitive(self.law.polynomial.subs({z: 1 / z, g: z - z**2 * g}, simultaneous=True), g))
+        """The law's curve under a rational map with a rational inverse: it stays irreducible."""
+        return sp.expand(_primitive(self._polynomial(), g))
+
+    def outside(self, *inner: Point) -> Point:
+        # G_inverse(z) = 1/z − G(1/z)/z² = −m(1/z)/z
+        (w,) = inner
+        return Point(1 / w.z, -w.z * w.value * w.factor, 1 / w.factor)
 
     def atoms(self) -> tuple[tuple[Any, Any], ...]:
         return tuple((1 / p, w) for p, w in self.law.atoms() if p != 0)
@@ -700,6 +753,33 @@ def _atoms(candidates: Sequence[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]
         if (positive := _decided(weight > 0)) is not False:
             kept.append((position, weight if positive else sp.Max(0, weight)))
     return tuple(kept)
+
+
+def _inside(law: FreeLaw) -> dict[Any, Any]:
+    """The inner law's z and G at a point of the law's curve, as what replaces them: the inverse of `outside`."""
+    parameters = [f.name for f in fields(law) if not isinstance(getattr(law, f.name), FreeLaw)]  # type: ignore[arg-type]
+    numbers = [getattr(law, name) for name in parameters]
+    return {
+        symbol: value.subs(dict(zip(_NUMBERS, numbers, strict=False)))
+        for symbol, value in _inverse(type(law), tuple(parameters)).items()
+    }
+
+
+_NUMBERS = (sp.Dummy("number", positive=True),)
+
+
+@lru_cache(maxsize=16)
+def _inverse(kind: type, parameters: tuple[str, ...]) -> dict[Any, Any]:
+    names = {
+        "jump" if kind is FreePoisson else "law": MarchenkoPastur(1),
+        **dict(zip(parameters, _NUMBERS, strict=False)),
+    }
+    at, value = sp.Dummy("at"), sp.Dummy("value")
+    point = kind(**names).outside(_point(at, value))
+    (found,) = sp.solve(
+        [sp.numer(sp.together(point.z - z)), sp.numer(sp.together(point.value - g))], [at, value], dict=True
+    )
+    return {z: sp.cancel(found[at]), g: sp.cancel(found[value])}
 
 
 def _primitive(expression: Any, *variables: Any) -> Any:

@@ -21,6 +21,7 @@ from derivations._free_calculus import (
     FussCatalan,
     Inverse,
     MarchenkoPastur,
+    Point,
     ProductPower,
     Scaled,
     Semicircle,
@@ -129,6 +130,7 @@ location = measured("location", "outlier of the sampled matrix", notation=r"\lam
 overlap = measured("overlap", "squared scalar product of the outlier's eigenvector with the spike", notation="q")
 
 w = variable("w", "subordinate argument", typical=(3, 7))
+other = variable("other", "subordinate argument of the second law", typical=(4, 9), notation="w_2")
 u = variable("u", "real part of the subordinate argument", Interval.open(0, oo), (Rational(1, 10), Rational(1, 2)))
 v = variable("v", "imaginary part of the subordinate argument, on the boundary curve", _positive, (Rational(1, 3), 2))
 resolvent = variable(
@@ -356,6 +358,8 @@ def _power_subordination():
 def _power_subordination_checks():
     inverse = _wishart_inverse()
     at = {w: inverse, resolvent: (1 + m) / inverse, exponent: 2}
+    computed = ProductPower(_levels, exponent).outside(Point(w, resolvent, power_factor.right)).z
+    yield "what is computed", computed, sp.exp(power_subordination.right)
     yield (
         "two copies of Marchenko–Pastur",
         sp.exp(power_subordination.right.subs(at)),
@@ -370,6 +374,60 @@ power_subordination = Law(
     source="Belinschi & Bercovici 2005; derived here",
     checks=_power_subordination_checks,
     branch="the imaginary part of the right-hand side is positive above the curve that the real axis comes from",
+)
+
+
+def _sum_subordination():
+    yield "R-transforms at the common value of G, z = R + 1/G", Eq(_R(g), (w - 1 / g) + (other - 1 / g))
+    yield "z = R + 1/G for the sum", Eq(z, w + other - 1 / g)
+
+
+def _joined(kind, value):
+    """z of a sum or product as it is computed: from the first argument and the second law's z − 1/G."""
+    first, second = (Point(at, value(at), at - 1 / value(at)) for at in (w, other))
+    return kind(_signs, MarchenkoPastur(c)).outside(first, second).z
+
+
+sum_subordination = Law(
+    "sum-subordination",
+    "A free sum, from the arguments of its two laws",
+    _sum_subordination,
+    source="Biane 1998; Belinschi & Bercovici 2007; derived here",
+    checks=lambda: [
+        ("what is computed", _joined(FreeSum, lambda at: g), sum_subordination.right),
+        (
+            "signs and a Wishart matrix: their own inverse functions",
+            sum_subordination.right.subs(
+                {w: _transform(_signs) + 1 / g, other: _transform(MarchenkoPastur(c)) + 1 / g}, simultaneous=True
+            ),
+            free_sum.right,
+        ),
+    ],
+    branch="for z in the upper half-plane one pair of arguments there, both above z, has equal G",
+)
+
+
+def _product_subordination():
+    yield "S-transforms at the common value of m", Eq(_S(m), (1 + m) / (m * w) * ((1 + m) / (m * other)))
+    yield "1/z = S(m) m/(1 + m) for the product", Eq(z, w * other * m / (1 + m))
+
+
+product_subordination = Law(
+    "product-subordination",
+    "A free product, from the arguments of its two laws",
+    _product_subordination,
+    source="Biane 1998; Belinschi & Bercovici 2007; derived here",
+    checks=lambda: [
+        ("what is computed", _joined(FreeProduct, lambda at: (1 + m) / at), product_subordination.right),
+        (
+            "a population and a Wishart matrix: their own inverse functions",
+            product_subordination.right.subs(
+                {w: (1 + m) / (m * _levels.s_transform().subs(_m, m)), other: _wishart_inverse()}, simultaneous=True
+            ),
+            free_product.right,
+        ),
+    ],
+    branch="for two laws on [0, ∞) and z in the upper half-plane one pair of arguments there has equal m",
 )
 
 

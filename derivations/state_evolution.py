@@ -1723,7 +1723,7 @@ low_rank = _training(
 full_rank = _training("of-full-rank", {kappa0: 2, noise: 0, lam: Rational(1, 10)}, full=_sizes)
 three_tokens = _training("on-three-tokens", {alpha: Rational(1, 4), lam: Rational(1, 10)}, full=_sizes, tokens=3)
 sharp = _training("sharp", {lam: Rational(3, 10), beta: 2, beta_target: 2}, full=_sizes)
-sharp_target = _training("with-a-sharper-target", {lam: Rational(1, 10), beta_target: 2}, full=_sizes)
+sharp_target = _training("with-a-sharper-target", {lam: Rational(3, 10), beta_target: 2}, full=_sizes)
 
 _step = variable("step", "iteration of message passing", sp.S.Naturals, (1, 2, 3, 4), notation="k")
 
@@ -1760,6 +1760,7 @@ def _wrong_solutions(law, component, iteration=FIXED_POINT, **common):
         _noise_mistake: {"noise": sp.Integer(0)},
         _level_mistake: {"lam": lam / sp.sqrt(kappa)},
         _penalty_mistake: {"penalty": "frobenius"},
+        _target_mistake: {"beta_target": common.get("beta", beta)},
     }
     wrong = {name: (at_solution(law, component, iteration, **common | change),) for name, change in mistakes.items()}
     return wrong | {_scale_mistake: (_unscaled(law, component, iteration, **common),)}
@@ -1768,6 +1769,7 @@ def _wrong_solutions(law, component, iteration=FIXED_POINT, **common):
 _diagonal_mistake, _load_mistake = "diagonal variance 1 for 2", "T² outputs for (T² + T − 2)/2"
 _noise_mistake, _level_mistake = "label noise forgotten: Q₀ for Q₀ + Δ/2", "λ for √κ λ"
 _penalty_mistake, _scale_mistake = "Frobenius norm for nuclear norm", "unscaled: without η"
+_target_mistake = "the target's inverse temperature forgotten: β for β₀"
 _bare_mistake = "message passing without its Onsager term"
 _cuts = (_half, 1, 2)
 
@@ -1933,5 +1935,7 @@ claims = (
         },
     ),
     *_claims_of(sharp, _usual),
-    *_claims_of(sharp_target, _usual),
+    *_claims_of(
+        sharp_target, {name: (resolution, (*wrong, _target_mistake)) for name, (resolution, wrong) in _usual.items()}
+    ),
 )
