@@ -749,9 +749,14 @@ norm_spread_law = Law(
 )
 
 
-def _mixed_spikes():
-    first, second = realised_signal_spike.right, realised_vocabulary_spike.right
+def _plane(nearer_to):
+    """Own values and directions of two spikes, along a (0) and b (1), that are not quite orthogonal.
+
+    Returns the excess of one's Rayleigh quotient over the mean own value (twice), the distance of the own values
+    and the realised strengths of the two.
+    """
     spikes = sp.symbols("theta_a theta_b", positive=True)
+    own = sp.symbols("theta_1 theta_2", positive=True)
     gram = sp.Matrix([[spikes[0], sp.sqrt(spikes[0] * spikes[1] * cosine_ab)], [0, spikes[1]]])
     gram[1, 0] = gram[0, 1]
     yield (
@@ -760,75 +765,33 @@ def _mixed_spikes():
     )
     polynomial = gram.charpoly(theta).as_expr()
     yield "characteristic polynomial", Eq(sp.collect(sp.expand(polynomial), theta), 0)
-    trace, determinant = gram.trace(), sp.factor(gram.det())
-    root = sp.sqrt(trace**2 - 4 * determinant)
-    values = {spikes[0]: first, spikes[1]: second}
-    return trace, root, values
-
-
-def _larger_spike():
-    trace, root, values = yield from _mixed_spikes()
-    yield "its larger root, at the realised norms", Eq(theta, ((trace + root) / 2).subs(values))
-
-
-def _smaller_spike():
-    trace, root, values = yield from _mixed_spikes()
-    yield "its smaller root, at the realised norms", Eq(theta, ((trace - root) / 2).subs(values))
-
-
-def _mixed_checks():
-    total = larger_spike.right + smaller_spike.right
-    yield "trace", total, realised_signal_spike.right + realised_vocabulary_spike.right
-    product = realised_signal_spike.right * realised_vocabulary_spike.right * (1 - cosine_ab)
-    yield "determinant", larger_spike.right * smaller_spike.right, product
-
-
-larger_spike = Law(
-    "token-larger-spike",
-    "Larger of the two spikes when a and b are not quite orthogonal",
-    _larger_spike,
-    source="derived here; the squared cosine of a and b is of order 1/d, so the spikes repel by a term of that order",
-    checks=_mixed_checks,
-)
-smaller_spike = Law(
-    "token-smaller-spike",
-    "Smaller of the two spikes when a and b are not quite orthogonal",
-    _smaller_spike,
-    source="derived here",
-    checks=_mixed_checks,
-)
-
-
-def _plane():
-    """The mean of the two own values in the plane of a and b, b's excess over it, and half their distance."""
-    spikes = sp.symbols("theta_a theta_b", positive=True)
-    own = sp.symbols("theta_1 theta_2", positive=True)
-    share = sp.Symbol("c", positive=True)
-    excess = spikes[1] - spikes[0] * (1 - 2 * cosine_ab)
-    distance = sp.sqrt((spikes[0] + spikes[1]) ** 2 - 4 * spikes[0] * spikes[1] * (1 - cosine_ab))
+    distance = sp.sqrt(gram.trace() ** 2 - 4 * sp.factor(gram.det()))
+    yield "the distance of its roots θ₁ > θ₂", Eq(own[0] - own[1], distance, evaluate=False)
+    mine, other, share = spikes[nearer_to], spikes[1 - nearer_to], sp.Symbol("c", positive=True)
+    name = "ab"[nearer_to]
     yield (
-        "b lies in the plane of the two own directions, with the share c in the first: its Rayleigh quotient",
-        Eq(share * own[0] + (1 - share) * own[1], spikes[1] + spikes[0] * cosine_ab, evaluate=False),
+        f"{name} lies in the plane of the two own directions, with a share c in the first: its Rayleigh quotient",
+        Eq(share * own[0] + (1 - share) * own[1], mine + other * cosine_ab, evaluate=False),
     )
-    yield (
-        "trace and determinant of the Gram matrix give the sum of the two and, as a root, their distance",
-        Eq(own[0] - own[1], distance, evaluate=False),
-    )
-    yield "so the share in the larger one is", Eq(share, (1 + excess / distance) / 2, evaluate=False)
+    excess = mine - other * (1 - 2 * cosine_ab)
+    yield "with the sum θ₁ + θ₂ = θ_a + θ_b the share is", Eq(share, (1 + excess / distance) / 2, evaluate=False)
     return excess, distance, {spikes[0]: realised_signal_spike.right, spikes[1]: realised_vocabulary_spike.right}
 
 
-def _nearer_spike():
-    excess, distance, values = yield from _plane()
-    total = sum(values)
-    yield (
-        "the larger one is nearer to b where its share is above ½; at the realised norms",
-        Eq(theta, ((total + sp.sign(excess) * distance) / 2).subs(values)),
-    )
+def _nearer_spike(nearer_to):
+    def derivation():
+        excess, distance, values = yield from _plane(nearer_to)
+        total = sum(values)
+        yield (
+            "the larger one is the nearer where that is above ½; at the realised norms",
+            Eq(theta, ((total + sp.sign(excess) * distance) / 2).subs(values)),
+        )
+
+    return derivation
 
 
 def _nearer_cosine():
-    excess, distance, values = yield from _plane()
+    excess, distance, values = yield from _plane(1)
     yield (
         "the nearer one has the larger share; at the realised norms",
         Eq(cosine_b, ((1 + sp.Abs(excess) / distance) / 2).subs(values)),
@@ -845,24 +808,34 @@ _plane_example = _in_the_plane(Rational(29, 5), Rational(36, 5), Rational(4, 29)
 
 
 def _nearer_spike_checks():
-    yield "an example with own values 9 and 4", nearer_spike.right.subs(_plane_example), sp.Integer(9)
-    shorter = _in_the_plane(Rational(36, 5), Rational(29, 5), Rational(4, 29))
-    yield "the roles exchanged: b, a little shorter, still is nearer to 9", nearer_spike.right.subs(shorter), 9
     weak = _in_the_plane(4, 1, Rational(1, 100))
-    yield "a much shorter b: the smaller one", nearer_spike.right.subs(weak), smaller_spike.right.subs(weak)
+    both = nearer_signal_spike.right.subs(weak), nearer_vocabulary_spike.right.subs(weak)
+    yield "one spike much weaker: trace", sum(both), 5
+    yield "determinant", both[0] * both[1], 4 * (1 - weak[cosine_ab])
+    yield "own values 9 and 4, b along (2, 1)", nearer_vocabulary_spike.right.subs(_plane_example), sp.Integer(9)
+    yield "and a, not far from orthogonal, also is nearer to 9", nearer_signal_spike.right.subs(_plane_example), 9
 
 
 def _nearer_cosine_checks():
-    yield "an example with b along (2, 1)", nearer_cosine.right.subs(_plane_example), Rational(4, 5)
+    yield "own values 9 and 4, b along (2, 1)", nearer_cosine.right.subs(_plane_example), Rational(4, 5)
     yield "orthogonal directions", nearer_cosine.right.subs(_in_the_plane(5, 8, 0)), sp.Integer(1)
 
 
-nearer_spike = Law(
+nearer_signal_spike = Law(
+    "token-spike-nearer-to-the-class-difference",
+    "The one of the two spikes whose own direction is nearer to a",
+    _nearer_spike(0),
+    source="derived here; the squared cosine of a and b is of order 1/d, so the spikes repel by a term of that order",
+    checks=_nearer_spike_checks,
+    branch="at small sizes ‖a‖² and ‖b‖² fluctuate so much that the order of the two changes now and then",
+)
+nearer_vocabulary_spike = Law(
     "token-spike-nearer-to-the-vocabulary-mean",
     "The one of the two spikes whose own direction is nearer to b",
-    _nearer_spike,
-    source="derived here; at small sizes ‖b‖² fluctuates so much that this is the smaller one now and then",
+    _nearer_spike(1),
+    source="derived here",
     checks=_nearer_spike_checks,
+    branch="as for a",
 )
 nearer_cosine = Law(
     "token-vocabulary-cosine",
@@ -1613,7 +1586,7 @@ claims = (
         token_uncentred,
         _pooled_example,
         _signal_plan,
-        (spike_shift, smaller_spike),
+        (spike_shift, nearer_signal_spike),
         _wrong_signal,
         (0.04, 0.04, 0.05, 0.05),
     ),
@@ -1621,7 +1594,7 @@ claims = (
         token_uncentred,
         _pooled_example,
         _vocabulary_plan,
-        (spike_shift, nearer_cosine, nearer_spike),
+        (spike_shift, nearer_cosine, nearer_vocabulary_spike),
         _wrong_vocabulary,
         (0.04, 0.03, 0.05, 0.04),
     ),
@@ -1630,7 +1603,7 @@ claims = (
         token_long_uncentred,
         _pooled_long,
         _signal_plan,
-        (spike_shift, smaller_spike),
+        (spike_shift, nearer_signal_spike),
         _wrong_signal,
         (0.03, 0.03, 0.03, 0.03),
     ),
@@ -1638,7 +1611,7 @@ claims = (
         token_long_uncentred,
         _pooled_long,
         _vocabulary_plan,
-        (spike_shift, nearer_cosine, nearer_spike),
+        (spike_shift, nearer_cosine, nearer_vocabulary_spike),
         _wrong_vocabulary,
         (0.04, 0.03, 0.05, 0.04),
     ),
