@@ -2001,28 +2001,28 @@ wide_query = Experiment(
     "wide-query",
     proportional,
     {theta: 1, r: Rational(1, 5), c: _half, rho: _half},
-    standard={16: 300, 32: 300, 64: 300, 128: 200},
+    standard={16: 400, 32: 400, 64: 400, 128: 250},
     options={"draws": 300},
 )
 reversed_query = Experiment(
     "reversed-query",
     proportional,
     {theta: 1, r: _eleventh, c: _eleventh, rho: Rational(-19, 20)},
-    standard={10: 400, 20: 400, 50: 400, 100: 250},
+    standard={10: 600, 20: 600, 50: 600, 100: 400},
     options={"draws": 100},
 )
 near_signal = Experiment(
     "near-signal",
     many_tokens,
     {theta: 1, r: _half, d: 2, rho: 1},
-    standard={20: 300, 40: 300, 80: 300, 160: 300},
+    standard={20: 400, 40: 400, 80: 400, 160: 400},
     options={"draws": 500},
 )
 long_sequences = Experiment(
     "long-sequences",
     many_tokens,
     {theta: 1, r: Rational(1, 5), d: 8, rho: _half},
-    standard={50: 400, 100: 400, 200: 400, 400: 400},
+    standard={50: 500, 100: 500, 200: 500, 400: 500},
     options={"draws": 200},
 )
 at_signal = Experiment(
