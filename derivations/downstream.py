@@ -1310,8 +1310,14 @@ downstream_long = _experiment("long", (32, 12, Rational(3, 10)), (_half, _quarte
 downstream_wide = _experiment(
     "wide", (16, 8, Rational(3, 10)), (Rational(3, 2), Rational(3, 4), Integer(1), Rational(1, 10)), _standard
 )
+# The laws take scores for Gaussian over the vocabulary, but a token is seen in δT/γ samples only, and its score depends
+# on how often: at T = 16, δ = ½, γ = 2 (four times) the accuracy is lower by 0.0012 ± 0.0002 at any dimension. Here
+# (sixteen times, and twice as many tokens that matter) it is so by a fraction of that, which is below the error.
 downstream_few = _experiment(
-    "few-samples", (16, 6, Rational(4, 5)), (_half, Integer(2), Integer(1), Integer(1)), _standard
+    "few-samples",
+    (32, 12, Rational(3, 10)),
+    (Integer(1), Integer(2), Integer(1), Integer(1)),
+    {**_standard, 128: 400, 256: 200},
 )
 downstream_uncentred = _experiment("uncentred", _EARLY, _early_values, _standard, centred=False)
 downstream_attention = Experiment(
