@@ -1450,13 +1450,18 @@ def _edge_claim(kind, published, beyond, experiment, resolution):
 
 
 def _spread_claim(kind, leading, experiment):
-    """The overlap of a leading eigenvector that is spread over the bulk: it vanishes as 1/N."""
+    """The overlap of a leading eigenvector that is spread over the bulk.
+
+    It vanishes as 1/N. The eigenvalue's N^(−2/3) moves the bulk's transform at the edge, which has a square root there,
+    by N^(−1/3), so that the next order is N^(−4/3); and near the transition, where it is N^(−1/3) in all, more slowly
+    than 1/N at sizes that can be drawn.
+    """
     published, _, symbol = _seen[kind]
     return Claim(
         f"{experiment.name}-{kind}",
         leading,
         experiment,
-        Limit(rate=1, next=2, resolution=0.03),
+        Limit(rate=1, next=Rational(4, 3), resolution=0.03, rates=(Rational(2, 3), 1)),
         lambda: {
             "formula beyond its domain": leading.rival(right=published.right),
             "a tenth of the eigenvector stays with the spike": leading.rival(right=leading.right + Rational(1, 10)),
