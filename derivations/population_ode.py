@@ -2051,7 +2051,8 @@ from_random = Experiment(
     "random-start",
     random_model,
     {theta: 2, r: Rational(1, 4), c: Rational(1, 4), t: _half},
-    standard={8: 150, 16: 150, 32: 150, 64: 60},
+    # A third order is left at the small sizes: with many of them, and without the largest, it passes for a limit.
+    standard={8: 30, 16: 80, 32: 150, 64: 60, 128: 30},
     options={"runs": 50, "steps_per_dimension": 2},
 )
 _converging: dict[str, Any] = {"offset": 10, "starts": None, "runs": 20, "batch": 1}
