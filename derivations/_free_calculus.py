@@ -703,7 +703,8 @@ class Inverse(FreeLaw):
                 raise ValueError(f"law must have no mass at 0 to be inverted, got {self.law} with mass {w} there")
 
     def moments(self, count: int) -> list[Any]:
-        return _moments_from_curve(self.moment_polynomial, count, f"the inverse of {self.law}")
+        # G(z) = −Σ E[x^−(k+1)] z^k near 0, which the support does not reach
+        return [-c for c in _taylor_at_zero(self.law, count)]
 
     def s_transform(self) -> Any:
         return 1 / self.law.s_transform().subs(m, -1 - m)
@@ -839,16 +840,57 @@ def _vanishes(factor: Any, series: Any, small: Any, order: int) -> bool:
     return all(expanded.coeff_monomial(small**k) == 0 for k in range(order + 1))
 
 
-def _moments_from_curve(curve: Any, count: int, what: str) -> list[Any]:
-    """Moments from Q(1/y, m) = 0 with m = Σ m_k y^k, order by order; needs a simple branch at y = 0."""
-    y = sp.Dummy("y")
-    polynomial = sp.Poly(sp.numer(sp.together(curve.subs(z, 1 / y))), m, y).as_expr()
-    slope = polynomial.diff(m).subs({m: 0, y: 0})
-    if sp.simplify(slope) == 0:
-        raise ValueError(f"the moments of {what} are not determined by its curve alone (a double branch at infinity)")
-    moments: list[Any] = []
-    for order in range(1, count + 1):
-        series = _total(c * y**k for k, c in enumerate(moments, 1))
-        residue = sp.Poly(sp.expand(polynomial.subs(m, series)), y).coeff_monomial(y**order)
-        moments.append(sp.cancel(-residue / slope))
-    return moments
+def _taylor_at_zero(law: FreeLaw, count: int) -> list[Any]:
+    """G at 0 and its Taylor coefficients there, for a law on (0, ∞) whose support does not reach 0.
+
+    Raises ValueError where it does: the moments of the inverse are infinite then.
+    """
+    polynomial = sp.Poly(law.polynomial, g, z).as_expr()
+    symbols = sorted(law.free_symbols, key=lambda s: s.name)
+    values = {s: sp.Rational(7 + k, 11) for k, s in enumerate(symbols)}  # roots that differ there differ everywhere
+    near = _value_at_zero(law.subs(values))
+    apart = {root: abs(complex(root.subs(values).evalf(30)) - near) for root in _roots_at_zero(polynomial)}
+    root = min(apart, key=lambda root: apart[root], default=None)
+    if root is None or not apart[root] <= 1e-6 * abs(near):
+        raise ValueError(f"the moments of the inverse of {law} are infinite: its support reaches 0")
+    value, order = sp.Dummy("value"), sp.Dummy("order")
+    slope = polynomial.diff(g).subs({z: 0, g: value})
+    series, coefficients = value, [value]
+    for k in range(1, count):
+        moved = sp.Poly(sp.expand(polynomial.subs({g: series, z: order})), order)
+        coefficients.append(-moved.coeff_monomial(order**k) / slope)
+        series += coefficients[-1] * order**k
+    return [_at_root(c, value, root) for c in coefficients]
+
+
+def _at_root(expression: Any, symbol: Any, root: Any) -> Any:
+    """A rational expression at a root of the curve: a polynomial in an algebraic number, or with square roots."""
+    numerator, denominator = sp.fraction(sp.cancel(sp.together(expression)))
+    if isinstance(root, sp.CRootOf):
+        minimal = root.poly.as_expr().subs(root.poly.gen, symbol)
+        inverse = sp.invert(sp.Poly(denominator, symbol), sp.Poly(minimal, symbol))
+        return sp.rem(sp.Poly(numerator, symbol) * inverse, sp.Poly(minimal, symbol)).as_expr().subs(symbol, root)
+    return sp.radsimp(sp.cancel((numerator / denominator).subs(symbol, root)))
+
+
+def _roots_at_zero(polynomial: Any) -> list[Any]:
+    """The candidates for G(0); all real ones, or up to degree 4 with symbols."""
+    constant = sp.Poly(polynomial.subs(z, 0), g)
+    if constant.free_symbols_in_domain or not all(c.is_Rational for c in constant.all_coeffs()):
+        return list(sp.roots(constant))
+    return [root for root in constant.real_roots() if root != 0]
+
+
+def _value_at_zero(law: FreeLaw) -> complex:
+    """G(0) in doubles: the branch of a law on (0, ∞) followed up the negative axis."""
+    polynomial = law.polynomial
+    value_of, slope_of = (sp.lambdify((z, g), f, "math") for f in (polynomial, polynomial.diff(g)))
+    first, second = (float(moment) for moment in law.moments(2))
+    at = -1e4 * second**0.5
+    value = 1 / at + first / at**2 + second / at**3
+    while at:
+        at = 0.0 if at > -1e-9 * second**0.5 else 0.8 * at
+        for _ in range(8):
+            slope = slope_of(at, value)
+            value -= value_of(at, value) / slope if slope else 0.0
+    return complex(value)

@@ -247,6 +247,28 @@ def test_inverse_at_zero():
     assert slope[1] == pytest.approx(slope[0], rel=1e-6)
 
 
+def test_exact_moments_of_inverses():
+    """Algebraic numbers where the curve has several branches at 0, symbols, and laws whose inverse has no moments."""
+    c = sp.Symbol("c", positive=True)
+    assert sp.simplify(MarchenkoPastur(c).inverse().moments(2)[1] - 1 / (1 - c) ** 3) == 0
+    assert MarchenkoPastur(c).inverse().inverse().moments(3) == [1, 1 + c, sp.expand(1 + 3 * c + c**2)]
+    assert (Semicircle(1) + 3).inverse().moments(2) == [(3 - sp.sqrt(5)) / 2, 3 * sp.sqrt(5) / 10 - HALF]
+    for law in (
+        MarchenkoPastur(2) + 1,
+        MarchenkoPastur(HALF) + MarchenkoPastur(2) + 1,
+        Atoms((1, 2)) + Semicircle(0.01),
+    ):
+        numeric, inverse = FreeLaw(law), law.inverse()
+        x, weights = np.polynomial.legendre.leggauss(4000)
+        sample = numeric.ppf(0.5 * (x + 1))
+        for order, moment in enumerate(inverse.moments(3), 1):
+            assert float(moment) == pytest.approx(0.5 * (weights @ sample ** -float(order)), rel=1e-6)
+        assert FreeLaw(inverse).moment(3) == pytest.approx(float(inverse.moments(3)[-1]), rel=1e-12)
+    for law in (MarchenkoPastur(1), FussCatalan(2), MarchenkoPastur(1) * MarchenkoPastur(HALF)):
+        with pytest.raises(ValueError, match="infinite: its support reaches 0"):
+            law.inverse().moments(1)
+
+
 def test_moments_of_an_inverse_without_a_polynomial():
     law = FreeLaw(POWER.inverse())
     base = FreeLaw(POWER)
