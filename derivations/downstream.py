@@ -1312,8 +1312,8 @@ downstream_wide = _experiment(
 )
 # The laws take scores for Gaussian over the vocabulary. With few samples they are not, at any dimension: a token is
 # seen δT/γ times, and its score depends on how often. At T = 16, δ = ½, γ = 2, r = ⅘ their excess kurtosis is
-# 0.24 ± 0.02 (d = 128, 256, 512 alike; 0.05 ± 0.02 at γ = 1, none at γ = ¼), and the accuracy of causal weights is lower
-# by 0.0012 ± 0.0002. Here it is 0.16 ± 0.03 over twice as many tokens: about a third of that, below every resolution.
+# 0.24 ± 0.02 (d = 128, 256, 512 alike; 0.05 ± 0.02 at γ = 1, none at γ = ¼), and the accuracy of causal weights is
+# lower by 0.0012 ± 0.0002. Here it is 0.16 ± 0.03 over twice as many tokens: a third of that, below every resolution.
 downstream_few = _experiment(
     "few-samples",
     (32, 12, Rational(3, 10)),

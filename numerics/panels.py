@@ -18,6 +18,7 @@ Complex = NDArray[np.complex128]
 NODES = 16  # Gauss-Legendre nodes a panel
 RESOLVED = 1e-14  # tail of a panel's Legendre coefficients, relative to the panel's largest value
 FLOOR = 1e-11  # relative tail that may be rounding
+NOISY = 8  # of a panel's largest rounding error: what it may leave in a Legendre coefficient
 ROUNDING = 4e-16
 MAXIMUM_DEPTH = 44  # halvings of a band
 MOST_PANELS = 2000  # that may need another halving at once
@@ -42,11 +43,11 @@ class GapInsideError(Exception):
 
 
 class Solution(NamedTuple):
-    """G, dG/dx, the size of what x is the sum of (rounding moves x by its last digits), and a state (parts, points)."""
+    """G, dG/dx, the rounding error that the equations leave in G, and a state of shape (parts, points)."""
 
     value: Complex
     slope: Complex
-    size: Array
+    noise: Array
     state: Complex
 
 
@@ -172,11 +173,11 @@ class Band:
         found = self._solver(x, guess)
         if self.logarithmic:
             slope = x * (found.value + x * found.slope)
-            return Solution(x * found.value, slope, np.abs(y) + found.size / np.abs(x), found.state)
-        value, slope = found.value, found.slope
+            return Solution(x * found.value, slope, np.abs(x) * found.noise, found.state)
+        value = found.value
         for position, mass in self._poles:
             value = value - mass / (x - position)
-        return Solution(value, slope, found.size, found.state)
+        return found._replace(value=value)
 
     def _mass_rate(self, transform: Complex) -> Array:
         """Mass a unit of y."""
@@ -205,12 +206,12 @@ class Band:
         # From the nearer end, so that y keeps its digits there.
         near_low, near_high = np.sin(0.5 * phi) ** 2, np.cos(0.5 * phi) ** 2
         y = np.where(phi < 0.5 * np.pi, self._low + self._width * near_low, self._high - self._width * near_high)
-        transform, slope, size, state = self._values(y.ravel(), guess)
+        transform, slope, noise, state = self._values(y.ravel(), guess)
         image, stretch = transform, np.ones_like(transform)
         if self._sphere:
             image = 1 / (1 + 1j * self._unit * transform)
             stretch = image**2 * self._unit
-        noise = ROUNDING * (np.abs(slope * stretch) * size + np.abs(image))
+        noise = np.abs(stretch) * (noise + ROUNDING * np.abs(slope * y.ravel())) + ROUNDING * np.abs(image)
         return {
             "image": image.reshape(phi.shape),
             "noise": noise.reshape(phi.shape),
@@ -250,10 +251,12 @@ class Band:
             nodes = self._nodes(start, stop, guess)
             if not self._whole:
                 self._look_for_gap(nodes)
-            tail = np.abs(nodes["image"] @ _ANALYSIS[-2:].T).max(axis=1)
-            good = tail <= RESOLVED * np.abs(nodes["image"].imag).max(axis=1) + nodes["noise"].max(axis=1)
-            # Half a panel leaves 2^-16 of a tail, unless that is rounding.
-            good |= (tail <= FLOOR * np.abs(nodes["image"]).max(axis=1)) & (tail > 0.1 * before)
+            series = np.abs(nodes["image"] @ _ANALYSIS.T)
+            tail, earlier = series[:, -2:].max(axis=1), series[:, -6:-2].max(axis=1)
+            good = tail <= RESOLVED * np.abs(nodes["image"].imag).max(axis=1) + NOISY * nodes["noise"].max(axis=1)
+            # Half a panel leaves 2^-16 of a tail, and a series falls, unless that is rounding.
+            level = (tail > 0.1 * before) & (tail > 0.1 * earlier)
+            good |= level & (tail <= FLOOR * np.abs(nodes["image"]).max(axis=1))
             # Next to a branch point closer than double precision resolves there is no mass.
             good |= np.abs(nodes["rate"]).max(axis=1) * (stop - start) <= 1e-17
             done.append((start[good], stop[good], _rows(nodes, good)))
@@ -268,9 +271,9 @@ class Band:
             half = 0.5 * (right - left)[parent]
             at = (0.5 * (start + stop) - 0.5 * (left + right)[parent]) / half
             points = at[:, None] + 0.5 * ((stop - start) / half)[:, None] * _POINTS
-            series = nodes["state"][:, ~good][:, parent] @ _ANALYSIS.T
+            states = nodes["state"][:, ~good][:, parent] @ _ANALYSIS.T
             basis = np.polynomial.legendre.legvander(points, NODES - 1)
-            guess = np.einsum("pkn,kmn->pkm", series, basis).reshape(series.shape[0], -1)
+            guess = np.einsum("pkn,kmn->pkm", states, basis).reshape(states.shape[0], -1)
         else:
             raise ArithmeticError(_UNRESOLVED)
         order = np.argsort(np.concatenate([d[0] for d in done]))

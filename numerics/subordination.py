@@ -24,10 +24,11 @@ Complex = NDArray[np.complex128]
 
 ALGEBRAIC = 4  # `parts_of` a law up to which its polynomial is found at once and has a low degree
 FAR = 1e3  # height, in sizes of the law, from which the series at infinity start the descent
-NEWTON = 14  # steps at most: from a good start it takes four
+NEWTON = 40  # steps at most: from a good start it takes four, and where two solutions nearly meet each halves the error
 MET = 2e-15  # relative step at which Newton's method has converged
 SQUARED = 1e-7  # relative step after which the next one is rounding
 ROUNDED = 1e-6  # relative step that rounding may leave where two solutions nearly meet
+MELTED = 1e-4  # and where three do, and more iterations would not help
 MARCHES = 4000  # steps at most along a gap
 SMALLEST = 1e-15  # share of the usual step below which none is possible
 DESCENT = 2000  # steps at most on the way down
@@ -421,6 +422,7 @@ class Tree:
         self.root = self._build(law)
         self._orient(self.root, 1)
         self.size = self.root.size
+        self._sizes = np.array([p.size for p in self.parts])[:, None]
         self.lead = next(p.index for p in self.parts if p.side)  # a part whose argument moves one way with z
 
     def _build(self, law: Any) -> _Node:
@@ -473,19 +475,22 @@ class Tree:
             if rows.size == 0:
                 break
             state = Solved(self, w[:, rows])
-            step = self._step(state, None if hold is not None else target[rows], hold)
-            apart = np.array([p.distance(w[p.index, rows]) for p in self.parts])
+            step = self.step(state, None if hold is not None else target[rows], hold)
+            large = np.maximum(np.abs(w[:, rows]), [p.distance(w[p.index, rows]) for p in self.parts])
+            # Far out 1/w counts: it is what has the digits of G there.
             with np.errstate(all="ignore"):
-                size = np.max(np.abs(step) / (np.maximum(np.abs(w[:, rows]), apart) + np.abs(step)), axis=0)
+                large = large * np.maximum(1, np.abs(w[:, rows]) / self._sizes)
+                size = np.max(np.abs(step) / (large + np.abs(step)), axis=0)
             w[:, rows] = w[:, rows] - np.where(np.isfinite(step), step, 0)
             # Rounding leaves steps that no longer shrink: two of these end the iteration too.
-            ended = (size <= met) | ((size <= ROUNDED) & (size >= 0.5 * last[rows])) | ~np.isfinite(size)
+            ended = (size <= met) | ((size <= ROUNDED) & (size >= 0.7 * last[rows])) | ~np.isfinite(size)
             last[rows] = np.where(np.isfinite(size), size, np.inf)
             done[rows] = ended
-        return Solved(self, w), last <= ROUNDED
+        return Solved(self, w), last <= MELTED
 
     @staticmethod
-    def _step(state: Solved, target: Complex | None, hold: int | None) -> Complex:
+    def step(state: Solved, target: Complex | None, hold: int | None = None) -> Complex:
+        """The step of Newton's method to z = target, or with one part's argument held."""
         if target is not None:
             matrix = np.concatenate([state.slopes, state.dz[None]])
             return _linear(matrix, np.concatenate([state.gaps, (state.z - target)[None]]))
@@ -658,7 +663,7 @@ class Tree:
         """
         tangent = self.tangent(state, self.lead)
         w, rate = state.w.real, tangent.real * forward
-        sizes = np.array([p.size for p in self.parts])[:, None]
+        sizes = self._sizes
         to_atom, to_band = np.array([p.ahead(w[p.index], rate[p.index]) for p in self.parts]).transpose(1, 0, 2)
         with np.errstate(divide="ignore", invalid="ignore"):
             speed = np.maximum(np.abs(rate), 1e-300)

@@ -166,8 +166,8 @@ class SubordinationCurve:
                 w = state.w.copy()
                 w[:, lost] = self._tree.solve(target[lost])
                 state = Solved(self._tree, w)
-        size = np.abs(x) + np.abs(state.dz * state.w).sum(axis=0)
-        return Solution(state.g, (state.dg * self._tree.tangent(state)).sum(axis=0), size, state.w)
+        noise = np.abs((state.dg * self._tree.step(state, target)).sum(axis=0))  # what another step would change
+        return Solution(state.g, (state.dg * self._tree.tangent(state)).sum(axis=0), noise, state.w)
 
     def _solved(self, at: Complex) -> Solved:
         """The solution before the map, at points with Im ≥ 0; on the real axis the limits from above."""

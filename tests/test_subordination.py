@@ -227,6 +227,18 @@ def test_hard_laws_have_mass_and_mean(name):
     assert law.ppf(law.cdf(x)) == pytest.approx(x, rel=1e-6)
 
 
+@pytest.mark.parametrize("spread", [sp.Rational(999999, 10**6), sp.Rational(1000001, 10**6)])
+def test_bands_that_nearly_meet(spread):
+    """A millionth beside a cusp: a gap of width 7.7e-10, or a neck, against the polynomial's route."""
+    law = Atoms((-1, 1)) + Semicircle(spread)
+    joint, right = SubordinationCurve(law).intervals(), FreeLaw(law)
+    assert len(joint) == len(right.support()) == (2 if spread < 1 else 1)
+    assert sum(part.mass for part in joint) == pytest.approx(1, abs=1e-12)
+    for part in joint:
+        x = np.array([q for q in (-0.3, -1e-3, -1e-6, 1e-6, 1e-3, 0.3) if part.left < q < part.right])
+        assert part.density(x) == pytest.approx(right.pdf(x), rel=1e-9)
+
+
 def test_hard_edges_that_an_atom_touches():
     """The density of MP(2.9)^⊠2.4 at 0, and at both atoms of a sum with it, diverges; the edges are the atoms."""
     law = FreeLaw(HARD["two atoms that the density touches"])
