@@ -1688,6 +1688,7 @@ message_passing = Experiment(
     {"tokens": 2, "penalty": "nuclear", "iterations": _steps},
 )
 _sizes = {16: 100, 24: 60, 32: 120, 48: 30, 80: 32}  # a limit is known best from sizes that are far apart
+_many = {16: 300, 24: 180, 32: 360, 48: 90, 80: 96}  # for rivals that are within a few per cent
 _small_sizes = {16: 80, 24: 40, 32: 80, 64: 36}  # a weak penalty needs ten times the evaluations
 
 
@@ -1715,8 +1716,8 @@ below_interpolation = _training(
 above_interpolation = _training("above-interpolation", {**_noisy, alpha: _half}, _sizes)
 # In the full tier only:
 without_noise = _training("trained-without-noise", {alpha: Rational(1, 4), lam: Rational(1, 10), noise: 0}, full=_sizes)
-weakly_decayed = _training("weakly-decayed", {}, full=_sizes)
-wide = _training("of-twice-the-width", {kappa: 2}, full=_sizes)
+weakly_decayed = _training("weakly-decayed", {}, full=_many)
+wide = _training("of-twice-the-width", {kappa: 2}, full=_many)
 many_sequences = _training("with-many-sequences", {alpha: 4}, full={16: 60, 24: 40, 32: 80, 48: 32})
 low_rank = _training(
     "of-low-rank",
@@ -1724,7 +1725,12 @@ low_rank = _training(
     full=_sizes,
 )
 full_rank = _training("of-full-rank", {kappa0: 2, noise: 0, lam: Rational(1, 10)}, full=_sizes)
-three_tokens = _training("on-three-tokens", {alpha: Rational(1, 4), lam: Rational(1, 10)}, full=_sizes, tokens=3)
+three_tokens = _training(
+    "on-three-tokens",
+    {alpha: Rational(1, 4), lam: Rational(1, 10)},
+    full={16: 150, 24: 90, 32: 180, 48: 45, 80: 48},
+    tokens=3,
+)
 sharp = _training("sharp", {lam: Rational(3, 10), beta: 2, beta_target: 2}, full=_sizes)
 sharp_target = _training("with-a-sharper-target", {lam: Rational(3, 10), beta_target: 2}, full=_sizes)
 
