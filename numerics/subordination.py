@@ -80,7 +80,8 @@ class _Seen:
         if node.side:
             (z, g, _), dz = state.values, state.slopes[0]
             rounding = OUTSIDE * (np.abs(z) + np.abs(dz * w).sum(axis=0))
-            self.proper &= node.side * z.imag >= -rounding
+            if not node.given:
+                self.proper &= node.side * z.imag >= -rounding
             self.proper &= node.side * g.imag <= OUTSIDE * np.abs(g) + rounding * np.abs(g) ** 2
         return state
 
@@ -96,6 +97,7 @@ class Edge(NamedTuple):
 class _Node:
     """A law in the tree: mean, second moment, hull of the support, and the half-plane that its argument lives in."""
 
+    given = False  # whether z is what the equations are solved for
     side = 1  # of Im z where the root has Im z > 0; 0 where it may change
     low = high = 0.0  # bounds of the support
     children: tuple[_Node, ...] = ()
@@ -420,6 +422,7 @@ class Tree:
     def __init__(self, law: Any) -> None:
         self.parts: list[_Part] = []
         self.root = self._build(law)
+        self.root.given = True
         self._orient(self.root, 1)
         self.size = self.root.size
         self._sizes = np.array([p.size for p in self.parts])[:, None]

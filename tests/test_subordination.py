@@ -34,6 +34,7 @@ BOTH_WAYS = {
     "hard edge at 0": MarchenkoPastur(1) * MarchenkoPastur(1),
     "hard edges": Atoms((0, 1)) + Atoms((0, 1)),
     "two bands": Atoms((-1, 1)) + Semicircle(sp.Rational(1, 4)),
+    "cusp": Atoms((-1, 1)) + Semicircle(1),
     "atoms and bands": Atoms((0, 1), (sp.Rational(1, 3), sp.Rational(2, 3))) + Atoms((0, 1), (0.75, 0.25)),
     "compression": MarchenkoPastur(HALF).compress(sp.Rational(1, 3)),
     "sum power": Atoms((-1, 1)).sum_power(sp.Rational(5, 2)),
