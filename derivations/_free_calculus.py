@@ -26,6 +26,8 @@ m = variable(
 )
 
 MAXIMUM_DENOMINATOR = 12  # of the exponent of a power of the free product: its polynomial's degree grows with it
+LONG = 1000  # denominator of an exponent from which on powers of numbers are taken with DIGITS digits
+DIGITS = 60
 
 
 def exact(name: str, value: Any) -> Any:
@@ -87,9 +89,19 @@ def _times(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
     return [_tidy(_total(a[j] * b[k - j] for j in range(k + 1))) for k in range(min(len(a), len(b)))]
 
 
+def _raised(base: Any, exponent: Any) -> Any:
+    """base^exponent; of a positive number by a long fraction as a decimal.
+
+    SymPy writes 12^(p/q) as a root of whole powers of 2 and 3, of order q: their digits would fill the memory.
+    """
+    if base.is_number and exponent.is_Rational and exponent.q > LONG:
+        return sp.Rational(sp.Float(base.evalf(DIGITS), DIGITS) ** exponent)
+    return base**exponent
+
+
 def _power(a: Sequence[Any], exponent: Any) -> list[Any]:
     """a^exponent for a series with a[0] ≠ 0 (the recurrence of Miller)."""
-    out = [a[0] ** exponent]
+    out = [_raised(a[0], exponent)]
     for k in range(1, len(a)):
         terms = (((exponent + 1) * j - k) * a[j] * out[k - j] for j in range(1, k + 1))
         out.append(_tidy(_total(terms) / (k * a[0]), sp.cancel))
@@ -653,7 +665,7 @@ class ProductPower(FreeLaw):
 
     def atoms(self) -> tuple[tuple[Any, Any], ...]:
         null = [(p, w) for p, w in self.law.atoms() if p == 0]
-        rest = [(p**self.exponent, 1 - self.exponent * (1 - w)) for p, w in self.law.atoms() if p != 0]
+        rest = [(_raised(p, self.exponent), 1 - self.exponent * (1 - w)) for p, w in self.law.atoms() if p != 0]
         return _atoms([*null, *rest])
 
 

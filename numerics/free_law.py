@@ -6,6 +6,7 @@ parts (`numerics.subordination_curve`); the two routes are held together by test
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from numerics.subordination_curve import SubordinationCurve
 Array = NDArray[np.float64]
 
 CHECK = 1e-10  # mass and mean must be right to this when a law is set up
+FAR = 1e6  # of the largest location: from there on mean and second moment give G in double precision
 
 
 class FreeLaw:
@@ -175,14 +177,29 @@ class FreeLaw:
         if not np.all(np.isfinite(points)):
             raise ValueError(f"z must be finite, got {points[~np.isfinite(points)].ravel()[0]}")
         flat = self._off_atoms("z", points.ravel())
-        upper = np.where(flat.imag < 0, np.conj(flat), flat)
-        value = self._curve.continued(upper)
+        value, slope = self._far(flat)
+        near = np.abs(flat) <= FAR * self._reach
+        turned = flat[near].imag < 0
+        upper = np.where(turned, np.conj(flat[near]), flat[near])
+        found = self._curve.continued(upper)
         with np.errstate(divide="ignore", invalid="ignore"):
-            slope = self._curve.slope(upper, value)
-        value, slope = (np.where(flat.imag < 0, np.conj(a), a) for a in (value, slope))
+            rate = self._curve.slope(upper, found)
+        value[near], slope[near] = (np.where(turned, np.conj(a), a) for a in (found, rate))
         if not points.shape:
             return complex(value[0]), complex(slope[0])
         return value.reshape(points.shape), slope.reshape(points.shape)
+
+    @cached_property
+    def _reach(self) -> float:
+        """The largest location of mass."""
+        return max(abs(end) for end in [*(q for band in self.support() for q in band), *(p for p, _ in self.atoms)])
+
+    def _far(self, at: Any) -> tuple[Any, Any]:
+        """G and G' from the first two moments: what is left out is below (reach/|z|)³ of the first term."""
+        mean, second = float(self._mean), float(self._variance + self._mean**2)
+        with np.errstate(all="ignore"):  # points where it is not used, and slopes below the smallest number
+            value = (1 + (mean + second / at) / at) / at
+            return value, -(1 + (2 * mean + 3 * second / at) / at) / at / at
 
     def _off_atoms(self, name: str, flat: Any) -> Any:
         for position, weight in self.atoms:
@@ -195,8 +212,8 @@ class FreeLaw:
     def hilbert(self, x: ArrayLike) -> Any:
         """Hilbert transform: the real part of G(x + i0). Raises ValueError at an atom, where it is infinite."""
         points = _points(x)
-        flat, value = self._off_atoms("x", points.ravel()), np.empty(points.size)
-        left = np.ones(points.size, dtype=bool)
+        flat = self._off_atoms("x", points.ravel())
+        value, left = self._far(flat)[0], np.abs(flat) <= FAR * self._reach
         for part in self._intervals:
             rows = np.flatnonzero((flat > float(part.left)) & (flat < float(part.right)))
             if rows.size:

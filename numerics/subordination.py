@@ -524,8 +524,9 @@ class Tree:
         w = self._descend(np.where(lower, np.conj(target), target))
         return np.where(lower, np.conj(w), w)
 
-    def _start(self, x: Array) -> tuple[Complex, Array]:
-        height = FAR * (self.size + np.abs(x))
+    def _start(self, x: Array, goal: Array) -> tuple[Complex, Array]:
+        """Arguments far above x, at the goal's height or above it, and how far."""
+        height = np.maximum(FAR * (self.size + np.abs(x)), goal)
         w = np.zeros((len(self.parts), x.size), dtype=complex)
         missing = np.arange(x.size)
         for _ in range(8):
@@ -544,7 +545,7 @@ class Tree:
     def _descend(self, target: Complex) -> Complex:
         """From far above down vertical lines. Above the axis the solution is unique, so any step may be tried."""
         x, goal = target.real, target.imag
-        w, height = self._start(x)
+        w, height = self._start(x, goal)
         ratio, active = np.full(x.size, 0.5), np.arange(x.size)
         fresh = np.ones(x.size, dtype=bool)  # whether the last step was good
         for _ in range(DESCENT):

@@ -293,6 +293,40 @@ def test_moments_of_an_inverse_without_a_polynomial():
     assert law.mean() == pytest.approx(law.moment(1), rel=1e-12)
 
 
+FAR_OUT = {
+    "an inverse in a sum": (POWER + HALF).inverse() + Semicircle(7),
+    "an inverse in a product": (POWER + HALF).inverse() * Atoms((1, 2)),
+    "a power with an atom": HEAVY * Atoms((1, 2)),
+    "with a polynomial": Atoms((0, 1)) + MarchenkoPastur(2),
+}
+
+
+@pytest.mark.parametrize("name", FAR_OUT)
+def test_transforms_far_from_the_support(name):
+    """In every direction, to the ends of the doubles: 1/z, mean and second moment; and 0 at ±∞."""
+    law = FreeLaw(FAR_OUT[name])
+    second = law.var() + law.mean() ** 2
+    for radius in (1e5, 1e7, 1e12, 1e20, 1e100, 1e300):
+        z = radius * np.array([1, -1, 1j, -1j, 1 + 1j, -1 + 1e-3j, 1e-6 - 1j])
+        value, slope = law.resolvent(z)
+        assert value == pytest.approx((1 + law.mean() / z + second / z / z) / z, rel=1e-12)
+        assert slope == pytest.approx(-(1 + 2 * law.mean() / z + 3 * second / z / z) / z / z, rel=1e-7, abs=1e-290)
+        assert law.hilbert(radius) == pytest.approx(value[0].real, rel=1e-14)
+    assert law.hilbert([-np.inf, np.inf]).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("exponent", (1.000002331, 1.23456789012345))
+def test_power_with_many_digits(exponent):
+    """Exponents as measured; the mean to that power is a root of high order of composite numbers."""
+    base = Atoms((0.2, 3.3), (sp.Rational(7, 12), sp.Rational(5, 12))) + Atoms((5.6, 8.2), (0.4, 0.6))
+    law = FreeLaw(base.product_power(exponent))
+    mean, variance = float(base.mean), float(base.variance)
+    assert law.mean() == pytest.approx(mean**exponent, rel=1e-13)
+    assert law.var() == pytest.approx(exponent * variance * mean ** (2 * exponent - 2), rel=1e-13)
+    atom = FreeLaw(Atoms((18, 12), (0.9, 0.1)).product_power(exponent))
+    assert atom.atoms[0] == pytest.approx((18**exponent, 1 - exponent / 10), rel=1e-13)
+
+
 def drawn(rng, depth, positive):
     """A random law: an operation on random laws, or a part."""
     if depth == 0:
