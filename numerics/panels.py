@@ -109,7 +109,8 @@ class Band:
 
     `solver(x, guess)` gives a `Solution` at x + i0, given a guess of its state, if there is one. `ends` before the map;
     `hard`: whether the density diverges there; `poles`: atoms (position, mass) inside; `logarithmic`: whether one end
-    is 0 and the band is taken in log |x|; all these from an `origin`, which `image` adds.
+    is 0 and the band is taken in log |x|, `at_zero` the mass of an atom there; all these from an `origin`, which
+    `image` adds.
 
     Raises GapInsideError if there seems to be a gap inside, unless the band is known to be `whole`; ArithmeticError if
     the density could not be resolved.
@@ -123,12 +124,13 @@ class Band:
         *,
         logarithmic: bool = False,
         poles: Sequence[tuple[float, float]] = (),
+        at_zero: float = 0.0,
         whole: bool = False,
         image: Mobius = IDENTITY,
         origin: float = 0.0,
     ) -> None:
         self._solver, self._map, self._poles = solver, image, poles
-        self._ends, self.origin = ends, origin
+        self._ends, self.origin, self._at_zero = ends, origin, at_zero
         low, high = ends
         self.logarithmic, self._whole = logarithmic, whole
         self._sign = -1.0 if logarithmic and high == 0 else 1.0
@@ -358,8 +360,9 @@ class Band:
         if self.logarithmic:
             below = y < self._low
             if below.any():  # nearer to 0 than the cut: the power law
-                fall = np.exp(self._power * (y[below] - self._low))
-                value[below] = value.real[below] + 1j * value.imag[below] * fall
+                depth = y[below] - self._low
+                real = (value.real[below] - self._at_zero) * np.exp(min(self._power, 1.0) * depth)
+                value[below] = self._at_zero + real + 1j * value.imag[below] * np.exp(self._power * depth)
             value = value / inner
         return np.asarray(value)
 

@@ -94,6 +94,7 @@ class SubordinationCurve:
                 origin, solver = moved
         ends = [0.0 if edge is power else edge.at - origin for edge in (low, high)]
         poles = [(p - origin, mass) for p, mass in self._tree.masses if low.at < p < high.at]
+        at_zero = sum(mass for p, mass in self._tree.masses if power is not None and p == power.at)
         try:
             return [
                 Band(
@@ -102,6 +103,7 @@ class SubordinationCurve:
                     (low.hard, high.hard),
                     logarithmic=power is not None,
                     poles=poles,
+                    at_zero=at_zero,
                     whole=whole,
                     image=self._map.after(Mobius(b=origin)),
                     origin=origin,

@@ -315,6 +315,24 @@ def test_transforms_far_from_the_support(name):
     assert law.hilbert([-np.inf, np.inf]).tolist() == [0, 0]
 
 
+NEAR_ZERO = {
+    "no atom": MarchenkoPastur(1).product_power(ROOT),
+    "an atom": HEAVY,
+    "an atom amid the band": Semicircle(1) * HEAVY,
+    "turned": -2 * HEAVY,
+    "many copies": MarchenkoPastur(1).product_power(7 + ROOT),
+}
+
+
+@pytest.mark.parametrize("name", NEAR_ZERO)
+def test_both_transforms_near_a_diverging_density(name):
+    """Both parts follow their power laws to where no mass is left: next to an atom, the Hilbert transform is its."""
+    law = FreeLaw(NEAR_ZERO[name])
+    x = (-1 if name == "turned" else 1) * np.array([1e-4, 1e-12, 1e-20, 1e-40, 1e-60, 1e-100])
+    value = law.stieltjes(x)
+    assert law.hilbert(x) == pytest.approx(value.real, rel=1e-9)
+
+
 @pytest.mark.parametrize("exponent", (1.000002331, 1.23456789012345))
 def test_power_with_many_digits(exponent):
     """Exponents as measured; the mean to that power is a root of high order of composite numbers."""
@@ -324,7 +342,7 @@ def test_power_with_many_digits(exponent):
     assert law.mean() == pytest.approx(mean**exponent, rel=1e-13)
     assert law.var() == pytest.approx(exponent * variance * mean ** (2 * exponent - 2), rel=1e-13)
     atom = FreeLaw(Atoms((18, 12), (0.9, 0.1)).product_power(exponent))
-    assert atom.atoms[0] == pytest.approx((18**exponent, 1 - exponent / 10), rel=1e-13)
+    assert atom.atoms[-1] == pytest.approx((18**exponent, 1 - exponent / 10), rel=1e-13)
 
 
 def drawn(rng, depth, positive):
