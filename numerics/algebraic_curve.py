@@ -23,6 +23,7 @@ from numerics.compile import function
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
+ALIKE = 0.02  # of a density's power: closer to 0 or to −1/2 the real part of G is regular at an end
 DIGITS = 60  # of edges and of polynomials moved to an edge
 REACH_HARD = 4.0  # of the double-exponential variable: distances to a hard edge down to 1e-37 of a band's width
 REACH_SOFT = 2.94  # and 1e-13 to a soft one: nearer, two roots are one in double precision, and the mass there is 1e-17
@@ -468,7 +469,11 @@ class _Interval:
         if beyond.any():
             rows = np.flatnonzero(beyond)
             ratio = np.abs(distance[rows] / self._distance(within[rows])[0])
-            out[rows] = guess[rows].real + 1j * guess[rows].imag * ratio ** np.where(tau[rows] < 0, *self._power)
+            power = np.where(tau[rows] < 0, *self._power)
+            # The real part diverges alike, but not next to an inverse root: there it has a limit, as at soft ends.
+            alike = (power < -ALIKE) & (np.abs(power + 0.5) > ALIKE)
+            real = guess[rows].real * np.where(alike, ratio**power, 1.0)
+            out[rows] = real + 1j * guess[rows].imag * ratio**power
         return np.asarray(out + self._poles(distance, other=False) if any(self.poles) else out, dtype=complex)
 
     def resolve(self, x: Array) -> Complex:
@@ -486,7 +491,11 @@ class _Interval:
             value = np.empty(distance.size)
             for side, cubic in ((from_left, self._cubics[0]), (~from_left, self._cubics[1])):
                 if side.any():
-                    value[side] = cubic(distance[side])
+                    with np.errstate(all="ignore"):
+                        value[side] = cubic(distance[side])
+            lost = ~np.isfinite(value)  # powers of a distance to a hard edge beyond the range of doubles
+            if lost.any():
+                value[lost] = -self.resolve(x[start : start + BLOCK][lost]).imag / np.pi
             out[start : start + BLOCK] = value
         return out
 

@@ -190,7 +190,9 @@ class Band:
         y = self._high - np.arange(1.0, DEEPEST)
         rate = np.empty(0)
         for start in range(0, y.size, 48):
-            rate = np.append(rate, self._mass_rate(self._values(y[start : start + 48], None).value))
+            with np.errstate(over="ignore", invalid="ignore"):  # slopes, which are not used here
+                found = self._values(y[start : start + 48], None)
+            rate = np.append(rate, self._mass_rate(found.value))
             small = np.flatnonzero(rate < NEGLIGIBLE)
             if small.size:
                 break

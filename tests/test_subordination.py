@@ -333,6 +333,18 @@ def test_both_transforms_near_a_diverging_density(name):
     assert law.hilbert(x) == pytest.approx(value.real, rel=1e-9)
 
 
+def test_polynomial_near_a_diverging_density():
+    """With z = (1 + m)³/m, G of MP(1)² is near 0 x^(−2/3) exp(−iπ/3); the tables of its density end before that."""
+    law = FreeLaw(MarchenkoPastur(1) * MarchenkoPastur(1))
+    x = np.array([1e-30, 1e-40, 1e-60, 1e-100, 1e-200])
+    leading = x ** (-2 / 3) * np.exp(-1j * np.pi / 3)
+    assert law.pdf(x) == pytest.approx(-leading.imag / np.pi, rel=1e-7)
+    assert law.hilbert(x) == pytest.approx(leading.real, rel=1e-7)
+    root = FreeLaw(Atoms((0, 1)) + MarchenkoPastur(2))  # an inverse root, where the real part has a limit
+    assert root.pdf(x) * np.sqrt(x) == pytest.approx(root.pdf(1e-12) * 1e-6, rel=1e-6)
+    assert root.hilbert(x) == pytest.approx(root.hilbert(1e-12), rel=1e-6)
+
+
 @pytest.mark.parametrize("exponent", (1.000002331, 1.23456789012345))
 def test_power_with_many_digits(exponent):
     """Exponents as measured; the mean to that power is a root of high order of composite numbers."""
