@@ -156,7 +156,7 @@ class FreeLaw:
     """A probability law on the real line with all moments: base of the calculus.
 
     `a + b` free sum, `a * b` free product (one of the two on [0, ∞)), `c * a` and `a * c` scaling, `a + c` shift by a
-    number; methods `sum_power(t)`, `product_power(t)`, `compress(fraction)`, `inverse()`.
+    number, `-a` and `a - b`; methods `sum_power(t)`, `product_power(t)`, `compress(fraction)`, `inverse()`.
     """
 
     # Whether the law lives on [0, ∞); None where its parameters do not decide it.
@@ -270,6 +270,12 @@ class FreeLaw:
         return FreeProduct(self, other) if isinstance(other, FreeLaw) else Scaled(self, other)
 
     __rmul__ = __mul__
+
+    def __neg__(self) -> FreeLaw:
+        return Scaled(self, -1)
+
+    def __sub__(self, other: Any) -> FreeLaw:
+        return self + (-other)
 
     def sum_power(self, exponent: Any) -> FreeLaw:
         """The free sum of `exponent` copies, any real exponent ≥ 1."""

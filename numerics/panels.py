@@ -198,7 +198,8 @@ class Band:
                 break
         last = int(small[0]) if small.size else rate.size - 1
         before = max(last - 3, 0)
-        self._power = float(np.log(rate[before] / rate[last]) / (y[before] - y[last])) if last > before else 1.0
+        falls = last > before and rate[last] > 0
+        self._power = float(np.log(rate[before] / rate[last]) / (y[before] - y[last])) if falls else 1.0
         self._tail = float(rate[last] / self._power)
         return float(y[last])
 

@@ -36,7 +36,8 @@ STEP = 0.3  # of the distance to a part's singularities: the furthest that its a
 DIP = 0.3  # of dz's values at the ends of a step: below this in between there might be a band that was stepped over
 MARCH = 0.25  # of that distance: a step along the real axis
 NEGLIGIBLE = 1e-24  # of the size: a gap that comes nearer to 0 than this has no edge before it
-ATOM = 1e-8  # of a part's size: an argument so near to an atom steps over it
+ATOM = 1e-8  # of a part's size: an argument so near to an atom steps over it,
+STEPPED = 1e-7  # if that moves z by less than this share of the smallest operand of a sum
 TOUCHING = 1e-25  # of a part's size: an argument so near to a band's end has reached it
 ZERO = 1e-12  # of the size: a hard edge so near to 0 is 0, where the argument met an atom at 0
 HUGE = 1e6  # of a part's size: its argument is on its way through infinity
@@ -374,6 +375,12 @@ class Solved:
         return self.w[:, [k]]
 
 
+def _finest(node: _Node) -> float:
+    """The size of the smallest operand of a sum."""
+    operands = node.children if isinstance(node.law, calculus.FreeSum) else ()
+    return float(min([node.size, *map(_finest, operands)]))
+
+
 def _least(first: Array, mean: Array, last: Array) -> Array:
     """The least value on a step of the parabola with these end values and this mean."""
     bend = 3 * (first + last) - 6 * mean
@@ -425,6 +432,7 @@ class Tree:
         self.root.given = True
         self._orient(self.root, 1)
         self.size = self.root.size
+        self._finest = _finest(self.root)
         self._sizes = np.array([p.size for p in self.parts])[:, None]
         self.lead = next(p.index for p in self.parts if p.side)  # a part whose argument moves one way with z
 
@@ -675,16 +683,22 @@ class Tree:
                 np.where(apart >= 0, apart / speed, np.inf) for apart in (to_atom, to_band, np.abs(w))
             )
             zero = [np.abs(g) / np.abs((dg * tangent).sum(axis=0)) for g, dg in state.inverted]
-        # An argument passes through infinity where G or m is 0 in an inner gap.
-        far = (np.abs(w) > HUGE * sizes) & (np.abs(w) > HUGE * np.abs(state.z.real)) & (w * rate > 0)
-        far = far.any(axis=0) & (np.abs(w) > 1e-3 * HUGE * sizes) & (w * rate > 0)
+        # Arguments pass through infinity where G or m is 0 in an inner gap, and change sign if their order is odd.
+        out = (np.abs(w) > HUGE * sizes) & (np.abs(w) > HUGE * np.abs(state.z.real)) & (w * rate > 0)
+        far = out.any(axis=0) & (np.abs(w) > 0.1 * HUGE**0.5 * sizes) & (w * rate > 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pole = np.where(far, infinity, 0.0).max(axis=0)  # where the leading argument is not one of them
+            order = np.where(far[self.lead], rate * w[self.lead] / (w * rate[self.lead]), pole / infinity)
+        turned = far & (np.round(np.abs(np.where(far, order, 0))) % 2 == 1)
         amount = MARCH * share * np.minimum.reduce([atom.min(axis=0), band.min(axis=0), *zero])
-        amount = np.where(far.any(axis=0), 2 * np.where(far, infinity, np.inf).min(axis=0), amount)
+        amount = np.where(far.any(axis=0), 2 * pole, amount)
         amount = np.where(far[self.lead], 0.0, amount)
         through = (to_atom < ATOM * sizes).any(axis=0) & (atom.min(axis=0) < band.min(axis=0)) & ~far.any(axis=0)
+        through &= 2 * atom.min(axis=0) * np.abs(self._rate(state)) < STEPPED * self._finest
         amount = np.where(through, 2 * atom.min(axis=0), amount)
         touching = (to_band < TOUCHING * sizes + 1e-14 * np.abs(w)).any(axis=0) & ~through & ~far.any(axis=0)
-        return np.where(far, -w, w + amount * rate), through, touching, ~(through | touching | far.any(axis=0))
+        beyond = np.where(turned, -w, np.where(far, w, w + amount * rate))
+        return beyond, through, touching, ~(through | touching | far.any(axis=0))
 
     def _real(self, guess: Array) -> tuple[Solved, NDArray[np.bool_]]:
         """Solutions on the real axis with the leading argument held, and where there is one."""

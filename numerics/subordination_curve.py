@@ -21,7 +21,6 @@ Array = NDArray[Any]  # real
 Complex = NDArray[np.complex128]
 
 SEEDS = 160  # points of the support's hull at which gaps are looked for first
-IRREGULAR = 0.02  # relative change of the density between 1e-3 and 1e-5 sizes from 0 that tells of a singularity there
 
 
 def _moved_by(law: Any, distance: Any) -> Any | None:
@@ -57,25 +56,21 @@ class SubordinationCurve:
         """The bands before the map, from left to right."""
         left, right = self._tree.outer_edges()
         ends = [left, *(edge for gap in self._gaps(left.at, right.at) for edge in gap), right]
-        bands = []
-        for low, high in zip(ends[::2], ends[1::2], strict=True):
-            cuts = [low, high]
-            if low.at < 0 < high.at and self._singular_at_zero():
-                cuts = [low, Edge(0.0, True, True), high]
-            elif low.power and high.power:
-                cuts = [low, Edge(0.5 * (low.at + high.at)), high]
-            for pair in itertools.pairwise(cuts):
-                bands += self._resolved(*pair)
-        return bands
+        return [band for low, high in zip(ends[::2], ends[1::2], strict=True) for band in self._band(low, high)]
 
-    def _singular_at_zero(self) -> bool:
-        """Whether the density of a product is not regular at 0, in the middle of a band."""
-        if not self._multiplies:
-            return False
-        mass = sum(w for p, w in self._tree.masses if p == 0)
-        x = self._tree.size * np.array([1e-3, 1e-5])
-        height = (self._solver(x, None).value - mass / x).imag
-        return bool(abs(height[0] - height[1]) > IRREGULAR * abs(height[0]))
+    def _band(self, low: Edge, high: Edge) -> list[Band]:
+        """One band, cut where an end or 0 needs a logarithm of its own."""
+        ways = [[low, high]]
+        if low.power and high.power:
+            ways = [[low, Edge(0.5 * (low.at + high.at)), high]]
+        elif low.at < 0 < high.at and self._multiplies:
+            ways.append([low, Edge(0.0, True, True), high])
+        for cuts in ways[:-1]:
+            try:
+                return [band for pair in itertools.pairwise(cuts) for band in self._resolved(*pair)]
+            except ArithmeticError:  # the density of a product may diverge at 0, inside a band
+                continue
+        return [band for pair in itertools.pairwise(ways[-1]) for band in self._resolved(*pair)]
 
     @property
     def _multiplies(self) -> bool:
@@ -141,7 +136,22 @@ class SubordinationCurve:
             stops = np.append(np.flatnonzero(~real), points.size)
             run_ends = [int(stops[np.searchsorted(stops, k)]) for k in seeds]
             seeds = np.array([k for k, stop in zip(beyond, run_ends, strict=True) if k < stop], dtype=int)
-        return sorted(gaps)
+        return self._joined(sorted(gaps))
+
+    def _joined(self, gaps: list[tuple[Edge, Edge]]) -> list[tuple[Edge, Edge]]:
+        """Gaps with no density between them, as where the way along one ended at a pole of its arguments, made one."""
+        if len(gaps) < 2:
+            return gaps
+        middle = np.array([0.5 * (a[1].at + b[0].at) for a, b in itertools.pairwise(gaps)])
+        w = self._tree.solve(middle + 0j)
+        empty = np.atleast_1d((np.abs(w.imag) <= REAL * np.abs(w)).all(axis=0))
+        joined = gaps[:1]
+        for gap, no_band in zip(gaps[1:], empty.tolist(), strict=True):
+            if no_band:
+                joined[-1] = (joined[-1][0], gap[1])
+            else:
+                joined.append(gap)
+        return joined
 
     # -- values
 

@@ -228,6 +228,39 @@ def test_hard_laws_have_mass_and_mean(name):
     assert law.ppf(law.cdf(x)) == pytest.approx(x, rel=1e-6)
 
 
+def test_gaps_through_infinite_arguments_are_whole():
+    """Where G = 0 in a gap the argument of a mean-free factor passes through infinity, and its partner's comes back."""
+    levels = Atoms((0.5, 4, 4.5, 4.6), (0.34, 0.26, 0.36, 0.04))
+    law = Semicircle(0.04) * MarchenkoPastur(0.9) + Atoms((0.6, 1.2, 7.5), (0.5, 0.1, 0.4)) * levels
+    found = FreeLaw(law)
+    assert len(found.support()) == 4
+    assert np.all(found.band_masses() > 0.01)
+    middle = [0.5 * (a + b) for a, b in found.support()]
+    assert np.all(found.pdf(middle) > 0)
+
+
+@pytest.mark.parametrize("scale", [10**8, 10**10])
+def test_parts_of_very_different_size(scale):
+    """Beside a spectrum of size 10^10 the small one keeps its edges."""
+    law = FreeLaw(POWER + MarchenkoPastur(sp.Rational(3, 2)) * scale)
+    (low, high), _ = law.support()
+    assert [low, high] == pytest.approx([0.2859175, 2.2521580], rel=1e-6)
+    assert law.band_masses() == pytest.approx([1 / 3, 2 / 3], rel=1e-9)
+
+
+def test_rare_jumps_of_both_signs():
+    """Nearly all mass is the atom at 0, inside a band that is as narrow as the rate."""
+    law = FreeLaw(FreePoisson(0.001, Atoms((1, -2, 3)).sum_power(ROOT)))
+    assert law.atoms == ((0.0, pytest.approx(0.999)),)
+    assert law.band_masses().sum() == pytest.approx(0.001, rel=1e-6)
+
+
+def test_negative_and_difference():
+    assert -POWER == -1 * POWER
+    assert FreeLaw(POWER - MarchenkoPastur(1)).mean() == pytest.approx(0, abs=1e-14)
+    assert (POWER - 1).moments(1) == [0]
+
+
 @pytest.mark.parametrize("spread", [sp.Rational(999999, 10**6), sp.Rational(1000001, 10**6)])
 def test_bands_that_nearly_meet(spread):
     """A millionth beside a cusp: a gap of width 7.7e-10, or a neck, against the polynomial's route."""
