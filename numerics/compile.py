@@ -127,6 +127,8 @@ def _heyoka(expression: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
     names = {symbol: sp.Symbol(f"argument_{index}") for index, symbol in enumerate(arguments)}
     roots: dict[Any, Any] = {}
     plain = expression.xreplace(names).replace(sp.Abs, lambda part: sp.sqrt(part**2))
+    # Nor does it know signs; this is exact for all but numbers below 1e-142, and 0 at 0.
+    plain = plain.replace(sp.sign, lambda part: part / sp.sqrt(part**2 + sp.Float(1e-300)))
     plain = plain.replace(  # one logarithm and one exponential for all powers of a cube root
         lambda part: part.is_Pow and part.exp.is_Rational and part.exp.q == 3,
         lambda part: roots.setdefault(part.base, sp.Symbol(f"root_{len(roots)}")) ** part.exp.p,

@@ -63,6 +63,7 @@ def test_each_mistake_is_a_rival_of_some_claim() -> None:
         "Frobenius norm for nuclear norm",
         "unscaled: without η",
         "message passing without its Onsager term",
+        "the target's inverse temperature forgotten: β for β₀",
     }
     levels = [claim for claim in chapter.claims if "λ for √κ λ" in claim.rivals()]
     assert all(claim.experiment.parameters[chapter.kappa] != 1 for claim in levels)
