@@ -757,9 +757,18 @@ def parts_of(law: Any) -> float:
     if not all(number.is_Rational for number in numbers):
         return np.inf
     total = sum(parts_of(inner) for inner in law.operands) if law.operands else 2
+    if total > 2 and any(isinstance(v, calculus.Inverse) and not _has_rational_mean(v) for v in law.operands):
+        return np.inf  # algebraic numbers make exact moments dear
     if isinstance(law, calculus.ProductPower):
         return total * float(law.exponent) if law.exponent.is_Integer else np.inf
     return total
+
+
+def _has_rational_mean(law: Any) -> bool:
+    try:
+        return bool(law.moments(1)[0].is_Rational)
+    except ValueError:
+        return False
 
 
 def first_moments(law: Any) -> tuple[Any, Any]:
