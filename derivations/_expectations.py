@@ -11,6 +11,8 @@ from typing import Any
 import sympy as sp
 from sympy.core.symbol import Str
 
+from derivations.core.language import NodeOfModes
+
 
 class GaussianMean(sp.Function):
     """The mean of an expression over independent standard normal variables. Arguments: expression, variables."""
@@ -41,13 +43,17 @@ def variables_in(expression: Any, variables: Any) -> bool:
     return bool(expression.free_symbols & set(variables))
 
 
-class SpectralTail(sp.Function):
+class SpectralTail(sp.Function, NodeOfModes):
     """∫ integrand(x, h) ρ(x) dx over x > lower, with ρ the law of the noisy target and h its Hilbert transform.
 
     Arguments: the integrand, the point x, the Hilbert transform h at x, the lower end.
     """
 
     nargs = 4
+
+    def worked_out_for(self, example: Any) -> Any:
+        """The integral for an example's target."""
+        return example[SpectralTail](self)
 
     def over_semicircle(self, variance: Any) -> Any:
         """The integral over the semicircle of a variance (a target that is 0), where h = x/(2·variance), exactly."""
@@ -82,6 +88,16 @@ def semicircle_tail(power: int, lower: Any) -> Any:
         return root**3 / (6 * sp.pi)
     rest = 4 * (power - 1) * semicircle_tail(power - 2, lower)
     return (rest + lower ** (power - 1) * root**3 / (2 * sp.pi)) / (power + 2)
+
+
+def normal_tail(power: int, lower: Any) -> Any:
+    """E z^power over a standard normal z > lower: (k − 1) times that of k − 2, plus lower^(k−1) φ(lower)."""
+    density = sp.exp(-(lower**2) / 2) / sp.sqrt(2 * sp.pi)
+    if power == 0:
+        return sp.erfc(lower / sp.sqrt(2)) / 2
+    if power == 1:
+        return density
+    return (power - 1) * normal_tail(power - 2, lower) + lower ** (power - 1) * density
 
 
 class Proximal(sp.Function):

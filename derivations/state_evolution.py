@@ -25,6 +25,7 @@ from derivations.core import (
     parameter,
     variable,
 )
+from derivations.core.language import EXAMPLE
 
 # Symbols -------------------------------------------------------------------------------------------------------
 
@@ -148,7 +149,12 @@ rank = measured(
     notation=r"\operatorname{rank}",
 )
 trace = measured("trace", "trace Tr Ŝ/d of the learned matrix", typical=(_half, 1), notation=r"\operatorname{tr}")
-excess = measured("excess", "squared distance Tr(Ŝ − S₀)²/d of the learned matrix from the target", notation="E")
+excess = measured(
+    "excess",
+    "squared distance Tr(Ŝ − S₀)²/d of the learned matrix from the target",
+    typical=(Rational(1, 10), _half),
+    notation="E",
+)
 defect = measured("defect", "defect Q₀ − m of the overlap", notation="D")
 posterior = variable(
     "posterior",
@@ -266,6 +272,7 @@ diagonal = parameter(
 )
 square = variable("square", "square Q = Tr S²/d of the matrix behind the scores", _positive, (1, 2), notation="Q")
 _i, _j, _k, _l = (variable(name, "position of a token", sp.S.Naturals, (1, 2)) for name in "ijkl")
+score_places = (_i, _j, _k, _l)
 score_covariance = measured(
     "score_covariance", "covariance of the scores h_ij and h_kl", notation=r"\operatorname{Cov}(h_{ij},h_{kl})"
 )
@@ -568,7 +575,8 @@ def linear_gradient():
     return ((least - field) / response).subs(scores)
 
 
-def _linear_means():
+def linear_means():
+    """The channel's means for the quadratic loss, in closed form."""
     gradient = linear_gradient()
     return {
         pull: outputs * GaussianMean(gradient * teacher_normal, _normals).worked_out(),
@@ -736,7 +744,7 @@ divergence_law: Law = Law(
     checks=lambda: (
         (
             "quadratic loss",
-            divergence_law.right.subs(force, _linear_means()[force]),
+            divergence_law.right.subs(force, linear_means()[force]),
             outputs * sp.diff(linear_gradient(), residual_normal) / residual_spread,
         ),
     ),
@@ -778,14 +786,14 @@ curvature_law: Law = Law(
     "Curvature from the data",
     _curvature,
     source="P2, Section 3; derived here",
-    checks=lambda: (("quadratic loss", curvature_law.right.subs(_linear_means()), alpha * outputs * _linear_factor),),
+    checks=lambda: (("quadratic loss", curvature_law.right.subs(linear_means()), alpha * outputs * _linear_factor),),
 )
 signal_gain_law: Law = Law(
     "channel-signal-gain",
     "Signal gain from the data",
     _signal_gain,
     source="P2, Section 3; derived here",
-    checks=lambda: (("quadratic loss", signal_gain_law.right.subs(_linear_means()), alpha * outputs * _linear_factor),),
+    checks=lambda: (("quadratic loss", signal_gain_law.right.subs(linear_means()), alpha * outputs * _linear_factor),),
 )
 noise_power_law: Law = Law(
     "channel-noise-power",
@@ -795,7 +803,7 @@ noise_power_law: Law = Law(
     checks=lambda: (
         (
             "quadratic loss: the squared distance of learned and noisy scores",
-            noise_power_law.right.subs(_linear_means()),
+            noise_power_law.right.subs(linear_means()),
             alpha
             * outputs
             * _linear_factor**2
@@ -919,6 +927,9 @@ def on_multiple_of_identity(expression):
         return SpectralTail(moved, point, hilbert, lower - centre).over_semicircle(variance)
 
     return expression.replace(lambda node: isinstance(node, SpectralTail), integral)
+
+
+EXAMPLE[SpectralTail] = on_multiple_of_identity  # with which lines of derivations are tried
 
 
 def _square():
@@ -1267,7 +1278,7 @@ def _energy_of_modes():
 
 def _free_energy_checks():
     energy = _energy_of_modes()
-    linear = {**_linear_means()}
+    linear = {**linear_means()}
     spread = sp.sqrt(residual_spread_law.right)
     field = {variance: variance_law.right, threshold: threshold_law.right, scale: scale_law.right}
 
@@ -1312,7 +1323,7 @@ def _envelope_checks():
     )
     yield (
         "quadratic loss",
-        envelope_law.right.subs({mean_loss: loss, **_linear_means()}).subs(
+        envelope_law.right.subs({mean_loss: loss, **linear_means()}).subs(
             residual_spread, sp.sqrt(residual_spread_law.right)
         ),
         _linear_envelope(),
@@ -1412,7 +1423,7 @@ def _replicon_checks():
     # quadratic loss, Frobenius penalty: a linear map with the variance gain ½ α K f² c² for slopes c and f
     slopes = {
         slope_square: outputs * _linear_factor**2,
-        curvature: curvature_law.right.subs(_linear_means()),
+        curvature: curvature_law.right.subs(linear_means()),
         pair_slopes: 1,
     }
     yield (

@@ -5,6 +5,7 @@ All objects are immutable descriptions. Nothing here computes a float or draws a
 
 from derivations.core.chapters import Chapter, chapter_names, load_chapter, load_chapters
 from derivations.core.claims import Claim, Exact, Experiment, Exponent, Hypothesis, Limit, Model, Order, Verdict
+from derivations.core.language import DerivedLaw, Line, NodeOfModes, Theorem, law
 from derivations.core.laws import STANDS, Law, Status, Step, superseded
 from derivations.core.quantities import Average, Quantity, measured, observable, parameter, variable
 
@@ -13,19 +14,24 @@ __all__ = [
     "Average",
     "Chapter",
     "Claim",
+    "DerivedLaw",
     "Exact",
     "Experiment",
     "Exponent",
     "Hypothesis",
     "Law",
     "Limit",
+    "Line",
     "Model",
+    "NodeOfModes",
     "Order",
     "Quantity",
     "Status",
     "Step",
+    "Theorem",
     "Verdict",
     "chapter_names",
+    "law",
     "load_chapter",
     "load_chapters",
     "measured",

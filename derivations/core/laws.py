@@ -83,7 +83,7 @@ class Law:
             raise ValueError(f"laws use one another in a circle: {circle}; derive one of them without the others")
         _running.append(self)
         try:
-            steps = tuple(Step(reason, equation) for reason, equation in self.derivation())
+            steps = self._derive()
         finally:
             _running.pop()
         if not steps:
@@ -94,6 +94,9 @@ class Law:
                     f"a step of {self.id} ({step.reason}) collapsed to {step.equation}; keep it unevaluated"
                 )
         return steps
+
+    def _derive(self) -> tuple[Step, ...]:
+        return tuple(Step(reason, equation) for reason, equation in self.derivation())
 
     @property
     def statement(self) -> Equation:
