@@ -25,7 +25,7 @@ from verify.samplers.attention_task import (
 
 OUTPUTS = ("softmax", "linear", "quadratic")
 DESIGNS = ("tokens", "gaussian")
-FRESH_BLOCK = 8192  # fresh sequences that are held at once
+FRESH_BLOCK = 1024  # fresh sequences that are held at once: they stay in the cache
 
 
 def respond(output: str, scores: Array, beta: float) -> Array:
@@ -204,32 +204,67 @@ def part(task: Task, samples: int) -> Task:
     )
 
 
-def fresh_errors(task: Task, matrix: Array, count: int, generator: np.random.Generator) -> tuple[float, float]:
-    """Mean error of a student on `count` fresh sequences: against the noisy and against the clean label.
+def fresh_errors(
+    task: Task, values: Array, vectors: Array, count: int, generator: np.random.Generator
+) -> tuple[float, float]:
+    """Mean error of the student Σ_j y_j u_ju_jᵀ on `count` fresh sequences: against the noisy and the clean label.
 
-    The scores of a Gaussian design are drawn as the Gaussians that they are, by their covariance.
+    `values` are the y_j (d), `vectors` the u_j (columns, d × d). The scores of a Gaussian design are drawn as the
+    Gaussians that they are, by their covariance.
     """
     output = task.output if isinstance(task, ScoreTask | GaussianTask) else "softmax"
     setting, sums = task.setting, np.zeros(2)
+    student, teacher = _factors(values, vectors), _factors_of(task.target)
     for start in range(0, count, FRESH_BLOCK):
         block = min(FRESH_BLOCK, count - start)
-        student, teacher = _fresh_scores(task, matrix, block, generator)
-        noisy = teacher + draw_noise(block, setting, generator)
-        shown = respond(output, student, setting.beta)
-        errors = [shown - respond(output, label, setting.beta_target) for label in (noisy, teacher)]
+        if isinstance(task, GaussianTask):
+            scores, clean = _fresh_gaussian(task, (vectors * values) @ vectors.T, block, generator)
+        else:
+            inputs = generator.standard_normal((block, setting.tokens, task.size))
+            scores, clean = factored_scores(inputs, *student), factored_scores(inputs, *teacher)
+        noisy = clean + draw_noise(block, setting, generator)
+        shown = respond(output, scores, setting.beta)
+        errors = [shown - respond(output, label, setting.beta_target) for label in (noisy, clean)]
         sums += [np.vdot(error, error) for error in errors]
     return float(sums[0]) / count, float(sums[1]) / count
 
 
-def _fresh_scores(task: Task, matrix: Array, count: int, generator: np.random.Generator) -> tuple[Array, Array]:
-    length, target = task.setting.tokens, task.target
-    if isinstance(task, GaussianTask):
-        gram = np.array([[np.vdot(a, b) for b in (matrix, target)] for a in (matrix, target)]) / task.size
-        values, vectors = np.linalg.eigh(gram)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        pair = np.einsum("sr,krn->skn", root, generator.standard_normal((task.mixing.shape[1], 2, count)))
-        mixed = np.einsum("ck,skn->scn", task.mixing, pair).reshape(2, length, length, count)
-        return mixed[0], mixed[1]
-    inputs = generator.standard_normal((count, length, task.size))
-    student, teacher = (token_scores(inputs, each, float(np.trace(each))) for each in (matrix, target))
-    return student, teacher
+def _factors(values: Array, vectors: Array) -> tuple[Array, Array]:
+    kept = values != 0
+    return values[kept], vectors[:, kept]
+
+
+def _factors_of(matrix: Array) -> tuple[Array, Array | None]:
+    """Eigenvalues and eigenvectors; None in place of the latter for a diagonal matrix."""
+    if np.count_nonzero(matrix) == np.count_nonzero(matrix.diagonal()):
+        return matrix.diagonal().astype(float), None
+    values, vectors = np.linalg.eigh(matrix)
+    return _factors(values, vectors)
+
+
+def factored_scores(inputs: Array, values: Array, vectors: Array | None) -> Array:
+    """h_ab of S = Σ_j y_j u_ju_jᵀ on count × T × d tokens: T × T × count. Without `vectors`, S is diagonal."""
+    count, length, size = inputs.shape
+    projected = inputs if vectors is None else (inputs.reshape(-1, size) @ vectors).reshape(count, length, -1)
+    scaled = projected * values
+    scores = np.empty((length, length, count))
+    for a in range(length):
+        for b in range(a, length):
+            np.einsum("ni,ni->n", projected[:, a], scaled[:, b], out=scores[a, b])
+            scores[b, a] = scores[a, b]
+        scores[a, a] -= float(np.sum(values))
+    scores /= math.sqrt(size)
+    return scores
+
+
+def _fresh_gaussian(
+    task: GaussianTask, matrix: Array, count: int, generator: np.random.Generator
+) -> tuple[Array, Array]:
+    """Scores of student and teacher on fresh Gaussian matrices: T × T × count each."""
+    length, pair = task.setting.tokens, (matrix, task.target)
+    gram = np.array([[np.vdot(a, b) for b in pair] for a in pair]) / task.size
+    values, vectors = np.linalg.eigh(gram)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    products = np.einsum("sr,krn->skn", root, generator.standard_normal((task.mixing.shape[1], 2, count)))
+    student, teacher = np.einsum("ck,skn->scn", task.mixing, products).reshape(2, length, length, count)
+    return np.asarray(student), np.asarray(teacher)

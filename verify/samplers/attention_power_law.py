@@ -68,7 +68,7 @@ def learn(
     matrix = (vectors * values) @ vectors.T
     parts = Decomposition.of(values / math.sqrt(task.size), vectors, task.target / math.sqrt(task.size))
     m, q = overlaps(matrix, task.target)
-    noisy, clean = fresh_errors(task, matrix, FRESH, fresh)
+    noisy, clean = fresh_errors(task, values, vectors, FRESH, fresh)
     reported = {
         "train_loss": task.loss(matrix) / task.samples,
         "test_error": noisy,
