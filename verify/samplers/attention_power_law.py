@@ -107,7 +107,7 @@ def attention_power_law(
     (d, ascending), `diagonal` (u_jᵀS₀u_j of its eigenvectors in the same order; where the eigenvalue is 0 only their
     sum has a meaning), `target_eigenvalues` (d, ascending); `own_overlaps`, the squared overlap of the j-th largest
     learned mode with the teacher's j-th (min(d, 20) of them; 0 where nothing is learned); `gradient_norm`, `converged`,
-    `evaluations`, and `n_eff` as realised. Raises ArithmeticError if the run is far from a minimum.
+    `evaluations`, and `n_eff` and `dimension` as realised. Raises ArithmeticError if the run is far from a minimum.
     """
     streams, n_eff = Streams.of(generator), parameters["n_eff"]
     task = _draw(size, n_eff, parameters, options, streams.data)
@@ -120,6 +120,7 @@ def attention_power_law(
         "target_eigenvalues": parts.target_values,
         "own_overlaps": np.where(parts.values[::-1][:shown] > 0, own, 0.0),
         "n_eff": task.samples / size,
+        "dimension": float(size),
     }
 
 
