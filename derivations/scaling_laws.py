@@ -1809,8 +1809,8 @@ causes_model = Model(
     ("tokens", "penalty"),
 )
 _gaussian, _real = {"tokens": 2, "design": "gaussian"}, {"tokens": 2, "design": "tokens"}
-_sizes = {32: 300, 48: 200, 64: 160, 96: 60, 128: 36}
-_few_sizes = {32: 160, 48: 80, 64: 80, 96: 30, 128: 12}
+_sizes = {24: 400, 32: 400, 48: 200, 64: 120, 96: 40}
+_few_sizes = {24: 120, 32: 120, 48: 80, 64: 60, 96: 30}
 
 
 def _trained_on_few(name, output, penalty, design=_gaussian, standard=None, quick=None, count=10, **changes):
@@ -1826,10 +1826,12 @@ def _trained_on_few(name, output, penalty, design=_gaussian, standard=None, quic
 
 
 # The penalties leave the cut between two modes' emergences: a mode that comes and goes has no smooth bias.
-few_softmax = _trained_on_few("softmax", "softmax", Rational(21, 20), quick={32: 60, 48: 40, 64: 40, 96: 30})
+few_softmax = _trained_on_few("softmax", "softmax", Rational(21, 20))
 few_linear = _trained_on_few("linear", "linear", 13)
 few_quadratic = _trained_on_few("quadratic", "quadratic", 9)
-few_tokens = _trained_on_few("of-tokens", "softmax", Rational(21, 20), _real, quick={32: 60, 48: 40, 64: 40, 96: 30})
+few_tokens = _trained_on_few(
+    "of-tokens", "softmax", Rational(21, 20), _real, {24: 120, 32: 60, 48: 40, 64: 40}, {24: 60, 32: 40, 48: 40, 64: 30}
+)
 sticking_softmax = _trained_on_few("sticking", "softmax", Rational(1, 5), standard=_few_sizes)
 growing_sample = Experiment(
     "few-modes-growing-sample",

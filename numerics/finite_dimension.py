@@ -1,7 +1,7 @@
 """The mean-field solution for a power-law target of finite dimension, as claims read it.
 
-The spiked limit is reached slowly where the cut sticks to the bulk's edge; at the same dimension theory and training can
-be compared without it.
+The spiked limit is reached slowly where the cut sticks to the bulk's edge; at the same dimension theory and training
+can be compared without it.
 """
 
 from __future__ import annotations
