@@ -130,6 +130,10 @@ def _advice(output: Output, residual: float, inexact: float) -> str:
     return f"the quadratures differ by {inexact:.2g} in E instead of {output.tolerance:.0e}: use a smaller ell"
 
 
+NOTHING = 1e-150  # its square is the least number that does not underflow
+VANISHING = ("error", "delta", "epsilon", "approximation", "mismatch")
+
+
 class _Curve:
     """Solutions for one target, label noise and output."""
 
@@ -161,13 +165,15 @@ class _Curve:
         modes, output = self.setting.modes, self.setting.output
         arrays = (np.asarray(value) for value in (n_eff, self.setting.noise, output.outputs))
         delta = float(noise_level(mode_error("erm"), modes, *arrays)[0])
-        if delta == 0:
-            delta = np.finfo(float).tiny
+        exact = delta == 0
+        if exact:  # every mode is recovered: all but nothing in its place
+            delta = NOTHING * modes.largest
         edge = float(bulk_edge()({chapter.noise_level: delta}))
         state = self.setting.state(delta, edge, 1.0, np.inf, 0.0, n_eff)
         fitted = float(solved("interpolating_gain", chapter.mean_gain)({chapter.response: 1.0, **self._outputs()}))
         beyond = n_eff * fitted - state.of_modes  # V W → K, as the scale is 1
-        return _point(output, state, beyond, True)
+        point = _point(output, state, beyond, True)
+        return point._replace(**dict.fromkeys(VANISHING, 0.0)) if exact else point
 
     def _outputs(self) -> dict[Any, float]:
         return {chapter.outputs: self.setting.output.outputs}
@@ -230,7 +236,8 @@ def best_penalty(n_eff: Any, gamma: Any, noise: Any = 0.5, tokens: int = 2, outp
     """The ℓ of least test error in the spiked limit; arguments of `learned`, arrays of the broadcast shape.
 
     With linear and quadratic outputs all ℓ up to the critical one are equally good: the critical one is returned. With
-    a softmax the test error is flat in log ℓ around its minimum, which is found to 1e-3 in log ℓ.
+    a softmax the minimum is flat in log ℓ (found to 1e-2 or so), and few sequences are best interpolated: 0 is returned
+    where no ℓ > 0 is better.
     """
     modes, function = modes_of(gamma), output_of(output, tokens)
     arrays = broadcast(n_eff=check(chapter.n_eff, n_eff), noise=check(chapter.noise, noise))
@@ -241,7 +248,7 @@ def best_penalty(n_eff: Any, gamma: Any, noise: Any = 0.5, tokens: int = 2, outp
     return plain(np.array(values).reshape(arrays[0].shape))
 
 
-SCAN = 9  # penalties between which the least test error is looked for, over four decades below the critical one
+SCAN = np.linspace(np.log(1e-8), np.log(10.0), 15)  # of ℓ over the critical one, where the least test error is sought
 CLOSE = 1e-3  # in log ℓ
 
 
@@ -253,13 +260,13 @@ def _best(curve: _Curve, n_eff: float, output: str) -> float:
     def test_error(log_ell: float) -> float:
         return curve.point(n_eff, float(np.exp(log_ell))).test_error
 
-    grid = np.log(critical) + np.linspace(np.log(1e-4), np.log(10.0), SCAN + 2)
+    grid = np.log(critical) + SCAN
     values = [test_error(log_ell) for log_ell in grid]
-    least = min(max(int(np.argmin(values)), 1), SCAN)
-    found = minimize_scalar(
-        test_error, bounds=(grid[least - 1], grid[least + 1]), method="bounded", options={"xatol": CLOSE}
-    )
-    return float(np.exp(found.x))
+    least = int(np.argmin(values))
+    if curve.point(n_eff, 0.0).test_error <= values[least] or least == 0:
+        return 0.0
+    ends = (grid[least - 1], grid[min(least + 1, len(grid) - 1)])
+    return float(np.exp(minimize_scalar(test_error, bounds=ends, method="bounded", options={"xatol": CLOSE}).x))
 
 
 def emergence(

@@ -26,6 +26,7 @@ COARSE, COARSE_STOP, STOP = 0, 1e-7, 1e-9
 RESIDUAL = 1e-8  # largest relative change of an unknown in one undamped iteration that counts as converged
 NEWTON_STEPS = 40
 DIFFERENCE = 1e-5
+FAINTEST = -60.0  # logarithm of a noise level that counts as none
 LONGEST = 1.0  # of a Newton step, in a logarithm
 STICKING, CUTTING, CRITICAL = "sticking", "cutting", "critical"
 
@@ -97,7 +98,7 @@ class Setting:
             spent = {chapter.n_eff: n_eff, chapter.mean_curvature: bend, chapter.bulk_response: 0.0}
             response = float(evaluate("spiked_response", {**values, **spent}, *where))
         defect = float(_defect()(values, *where))
-        distance = Distance(error, defect, response, self.modes.square, self.noise)
+        distance = Distance(error, defect, max(response, NO_RESPONSE), self.modes.square, self.noise)
         return State(delta, cut, scale, response, recovered, float(count), parts, distance, of_modes)
 
     def empty(self, response: float) -> Distance:
@@ -156,7 +157,7 @@ class Problem:
         if not (np.isfinite(logs).all() and np.abs(logs).max() < 300):
             return np.full((len(rules), 3), np.nan)
         state = self.state(logs)
-        if not (state.distance.response > 0 and np.isfinite(state.error)):
+        if not (state.response >= 0 and np.isfinite(state.error)):
             return np.full((len(rules), 3), np.nan)
         rows = []
         for rule in rules:
@@ -249,9 +250,9 @@ class Quadratic:
         """Unknowns of both phases near the solution."""
         delta, error = (float(v) for v in noise_level(mode_error("erm"), self.setting.modes, *self._arrays(n_eff)))
         critical = float(evaluate("critical_penalty", {chapter.mean_power: self._power(error, 0.0)}))
-        if delta == 0:  # everything is recovered at once
-            delta = float(self.setting.modes.strength(np.asarray(self.setting.modes.number))) * 1e-2
-        share = min(ell / critical if critical else 1.0, 0.9)
+        if critical == 0:  # every mode is recovered without a penalty: any penalty cuts more than the noise
+            return Start(((CUTTING, self._cutting(n_eff, ell)),))
+        share = min(ell / critical, 0.9)
         values = {chapter.mean_power: self._power(error, 0.0) * share**2, **self._values(error)}
         response = float(_response_of_power()(values))
         edge = float(bulk_edge()({chapter.noise_level: delta}))
@@ -311,9 +312,10 @@ class Quadratic:
         high = 1e-9 + float(
             np.log(evaluate("interpolating_noise", {**self._values(self.setting.modes.square), chapter.n_eff: n_eff}))
         )
-        low = high - 1.0
-        while balance(low) < 0 and low > -300:
-            low -= 2.0
+        step = 1.0
+        low = high - step
+        while balance(low) < 0 and low > FAINTEST:
+            low, step = low - step, 2 * step
         root = float(brentq(balance, low, high, xtol=1e-14)) if balance(low) > 0 else low
         return float(np.exp(root)), state(root)
 
