@@ -1068,10 +1068,28 @@ def recovery_threshold(kappa0: float, tokens: int = 2, penalty: str = "nuclear")
         return _samples(float(_load("recovery_frobenius")(share)), scores)
     if penalty == "bayes":
         return _samples(float(_load("recovery_bayes")(share)), scores)
-    side = function(learning.recovery_cut.right, (learning.cut, learning.rank_share))
-    cut = brentq(lambda c: float(side(c, share)), 1e-12, 2 - 1e-13, xtol=1e-15)
-    load = function(learning.recovery_load.right, (learning.cut, learning.rank_share))
-    return _samples(float(load(cut, share)), scores)
+    return _samples(_recovery_load(share), scores)
+
+
+def _recovery_load(share: float) -> float:
+    """The law `recovery-load-by-depth` at the depth that `recovery-cut-by-depth` fixes, in log depth: none is lost."""
+    side, load = (_by_depth(name) for name in ("recovery_cut_by_depth", "recovery_load_by_depth"))
+
+    def gap(log_depth: float) -> float:
+        with np.errstate(divide="ignore", under="ignore"):  # far too small a depth: nothing passes
+            return float(np.arctan(np.log(side(np.exp(log_depth), share))))
+
+    shallow, deepest = float(np.log(share)) - 10.0, float(np.log(2.0))
+    found = brentq(gap, shallow, deepest, xtol=1e-13)  # the load is least in the depth: errors enter squared
+    with np.errstate(under="ignore"):
+        return float(load(np.exp(found), share))
+
+
+@lru_cache
+def _by_depth(name: str) -> Any:
+    """A law of depth and rank, SciPy's name put for SymPy's hypergeometric function."""
+    named = getattr(learning, name).right.replace(sp.hyper, lambda a, b, x: sp.Function("hyp2f1")(*a, *b, x))
+    return function(named, (learning.depth, learning.rank_share))
 
 
 @lru_cache
