@@ -95,6 +95,25 @@ class SpikedSolution(_Computed):
         return tuple(self.args[0].name.split(":")), self.args[1:]
 
 
+class FiniteSolution(_Computed):
+    """A component of the mean-field solution for a power-law target of finite dimension, whose d modes are all there.
+
+    Arguments: the component, then PARAMETERS.
+    """
+
+    implementation = "numerics.finite_dimension:finite_component"
+    PARAMETERS = ("n_eff", "gamma", "ell", "noise", "dimension")
+
+    @classmethod
+    def of(cls, component: str, *values: Any) -> Any:
+        """The node for a component ("excess", "test_error", …) of a trained softmax layer of two tokens."""
+        return cls(Str(component), *map(sp.sympify, values))
+
+    def numeric(self) -> tuple[Any, tuple[Any, ...]]:
+        """What the implementation needs: the component's name, and the expressions that become numbers."""
+        return self.args[0].name, self.args[1:]
+
+
 class InterpolatingError(_Computed):
     """The E that solves δ² = (E + Δ/2)/(2Kn) with E = Σ σ² F(δ/σ), F the relative error of a mode.
 
