@@ -30,7 +30,7 @@ ERROR = f"error {notation(chapter.excess)}"
 # Trained layers: a penalty above the critical one at any n_eff, where the limit is reached fast.
 ELL = 1.2
 SMALL_SIZE, SMALL_DRAWS, SMALL_COUNTS = 32, 6, (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-SIZE, DRAWS, COUNTS = 64, 3, (1.0, 2.0, 4.0, 8.0, 16.0)
+SIZE, DRAWS, COUNTS = 64, 4, (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 @lru_cache(maxsize=512)
@@ -128,13 +128,13 @@ DIMENSION, CELLS = 1e4, (360, 260)
 RANGES = (0.05, 1e10), (1e-4, 1e5)  # of n_eff and λ
 SHADES = {  # by regime: shade, name, and where it is written
     "plateau": ("#d9d9d9", "plateau", (2, 2e3)),
-    "regularisation-limited": ("#f6c38b", "regularisation-limited", (1e6, 3e3)),
+    "regularisation-limited": ("#f6c38b", "regularisation-limited", (3e6, 3e3)),
     "noise-limited": ("#a6cee8", "noise-\nlimited", (90, 2e-3)),
     "noiseless": ("#cfe8f7", "error >\nlabel\nnoise", (2, 2e-3)),
-    "peak": ("#e9b4d0", "peak", (2e3, 0.7)),
+    "peak": ("#e9b4d0", "peak", (250, 0.36)),
     "overfitting": ("#f4e9a0", "overfitting,\nmodes buried", (6e4, 2e-3)),
     "overfitting-resolved": ("#b5dfc9", "overfitting,\nmodes resolved", (3e8, 2e-1)),
-    "bias": ("#dcc7ec", "bias", (1.5e9, 3e3)),
+    "bias": ("#dcc7ec", "bias", (1.8e9, 5e3)),
 }
 
 
@@ -184,10 +184,11 @@ def _boundaries(axes: Any, count: Any, level: Any) -> None:
     last, noisy = evaluate("bias_boundary", values), evaluate("overfitting_boundary", values)
     peak, biased, late = float(evaluate("peak_boundary", values)), last < noisy, count > first
     weak = level < np.interp(first, count, strongest)
+    cutting = late & (evaluate("bias_boundary", {**values, chapter.level: critical}) > count)
     lines = (
         ("noise hides the first mode", "black", "-", np.full(level.shape, first)[weak], level[weak]),
         ("the penalty cuts the first mode", "black", ":", count[late], strongest[late]),
-        ("critical penalty of many modes", "vermilion", "--", count[late], critical[late]),
+        ("critical penalty of many modes", "vermilion", "--", count[cutting], critical[cutting]),
         ("interpolation ends", "purple", "-.", np.full(level.shape, peak)[level < 1], level[level < 1]),
         ("the penalty cuts the last mode", "blue", "-.", last[biased], level[biased]),
         ("noise outgrows the bias", "green", "--", noisy[biased], level[biased]),
@@ -254,7 +255,7 @@ CAUSES_GRID = (0.5, 30.0, 20)
 STEP = 1e-6  # beside an emergence, where causes jump
 EXTENSIVE = {"lam": 0.01, "kappa0": 0.5, "noise": 0.5}
 RATIOS, EXTENSIVE_GRID = (0.2, 0.5, 1.0, 2.0), (0.08, 4.0, 14)
-EXTENSIVE_SIZE, EXTENSIVE_DRAWS = 32, 3
+EXTENSIVE_SIZE, EXTENSIVE_DRAWS = 48, 3
 
 
 def draw_causes(figure: Any, seed: int) -> str:
@@ -274,13 +275,13 @@ def draw_causes(figure: Any, seed: int) -> str:
     shares = {name: np.array([[run[name] for run in row] for row in runs]) for name, *_ in CAUSES}
     _stack(right, [one.alpha for one in solutions], stacked, RATIOS, shares)
     right.set(xlabel=f"sequences {notation(equations.alpha)} = n/d²", title="extensive rank, λ = 0.01")
-    left.legend(framealpha=1.0, edgecolor="none", fontsize=9, loc="upper right")
+    right.legend(framealpha=1.0, edgecolor="none", fontsize=9, loc="upper right")
     return (
         f"Squared distance from the target by its causes, stacked. Left: power law, gamma = {GAMMA:g}, label noise "
-        f"{NOISE}, softmax labels, ell = {ELL}, d -> infinity; points: sums of the causes up to each, of {DRAWS} layers "
-        f"each trained with Gaussian scores at d = {SIZE}. Right: Gaussian target of rank {EXTENSIVE['kappa0']} d, "
-        f"label noise {EXTENSIVE['noise']}, lam = {EXTENSIVE['lam']}; points: {EXTENSIVE_DRAWS} layers each trained on "
-        f"tokens at d = {EXTENSIVE_SIZE}. Bars: standard errors."
+        f"{NOISE}, softmax labels, ell = {ELL}, d -> infinity; points: sums of the causes up to each, of {DRAWS} "
+        f"layers each trained with Gaussian scores at d = {SIZE}. Right: Gaussian target of rank "
+        f"{EXTENSIVE['kappa0']} d, label noise {EXTENSIVE['noise']}, lam = {EXTENSIVE['lam']}; points: "
+        f"{EXTENSIVE_DRAWS} layers each trained on tokens at d = {EXTENSIVE_SIZE}. Bars: standard errors."
     )
 
 
@@ -332,8 +333,8 @@ def draw_tokens(figure: Any, seed: int) -> str:
         f"Error of trained layers (softmax labels of two tokens, gamma = {GAMMA:g}, label noise {NOISE}, ell = {ELL}) "
         f"against the theory for d -> infinity; {SMALL_DRAWS} layers each at d = {SMALL_SIZE}, {DRAWS} at d = {SIZE}, "
         "with standard errors. Layers trained on exactly Gaussian scores of the same covariance follow it up to "
-        "a bias of order n_eff/d; those trained on tokens lie above it at few sequences, and no nearer at the larger dimension: scores that few "
-        "strong modes make are not Gaussian at any d."
+        "a bias of order n_eff/d; those trained on tokens lie above it at few "
+        "sequences, and no nearer at the larger dimension: scores that few strong modes make are not Gaussian at any d."
     )
 
 
@@ -362,10 +363,10 @@ def draw_price(figure: Any, seed: int) -> str:
     right.legend(frameon=False, fontsize=9, loc="lower right")
     ratio = _price(GAMMA, PRICES[0][0])
     return (
-        f"The interpolating estimate (nuclear norm, lam -> 0) against the Bayes-optimal one, gamma = {GAMMA:g}, softmax "
-        f"labels of two tokens (K = {SOFTMAX}), d -> infinity. Both have the same exponents; what the nuclear norm "
-        f"costs is a factor, which with label noise tends to the ratio {ratio:.4g} of the constants, and without it to "
-        "the power 2 gamma of that ratio, because the error is its own noise (thin lines)."
+        f"The interpolating estimate (nuclear norm, lam -> 0) against the Bayes-optimal one, gamma = {GAMMA:g}, "
+        f"softmax labels of two tokens (K = {SOFTMAX}), d -> infinity. Both have the same exponents; what the nuclear "
+        f"norm costs is a factor, which with label noise tends to the ratio {ratio:.4g} of the constants, and without "
+        "it to the power 2 gamma of that ratio, because the error is its own noise (thin lines)."
     )
 
 
@@ -379,7 +380,8 @@ def _price(gamma: float, noise: float) -> float:
 # -- factors against entries ------------------------------------------------------------------------------------------
 
 ENTRIES_SETTING = {"kappa0": 0.05, "noise": 0.05}
-FACTORS_GRID, ENTRIES_GRID = (0.1, 0.5, 4), (0.1, 0.5, 6)
+FACTORS_RATIOS, ENTRIES_RATIOS = (0.108, 0.21, 0.5), (0.10, 0.15, 0.21, 0.32, 0.5)
+TRAINED_EVERY, ENTRIES_SIZE, ENTRIES_DRAWS = 2, 64, 3
 PUBLISHED = {  # public data of arXiv 2509.24914: α, least test error of networks with factors and with entries
     True: ((0.108, 0.0204), (0.21, 0.0146), (0.5, 0.0113)),
     False: ((0.10, 0.2109), (0.21, 0.1152), (0.5, 0.0237)),
@@ -387,31 +389,44 @@ PUBLISHED = {  # public data of arXiv 2509.24914: α, least test error of networ
 
 
 def draw_entries(figure: Any, seed: int) -> str:
-    """Least test error with factors and entry by entry, against published networks."""
+    """Least test error with factors and entry by entry, against published networks and trained layers."""
     figure.set_size_inches(7.5, 4.8)
     axes = figure.subplots()
-    for factorised, grid, words, colour, line, marker in (
-        (True, FACTORS_GRID, "factors", "blue", "-", "o"),
-        (False, ENTRIES_GRID, "entries", "vermilion", "--", "s"),
+    for factorised, ratios, words, colour, line, marker in (
+        (True, FACTORS_RATIOS, "factors", "blue", "-", "o"),
+        (False, ENTRIES_RATIOS, "entries", "vermilion", "--", "s"),
     ):
-        ratios = np.geomspace(*grid)
-        found = [theory.best(ratio, factorised=factorised, **ENTRIES_SETTING)[1] for ratio in ratios.tolist()]
-        errors = [one.test_error for one in found]
+        best = [theory.best(ratio, factorised=factorised, **ENTRIES_SETTING) for ratio in ratios]
+        errors = [solution.test_error for _, solution in best]
         axes.plot(ratios, errors, color=COLOURS[colour], ls=line, lw=2, marker=".", label=f"{words}, theory")
         places, values = zip(*PUBLISHED[factorised], strict=True)
-        axes.plot(places, values, marker, color=COLOURS[colour], ms=8, mfc="none", label=f"{words}, published networks")
+        style = {"color": COLOURS[colour], "ms": 8, "mfc": "none", "label": f"{words}, published networks"}
+        axes.plot(places, values, marker, **style)
+        if not factorised:
+            chosen = list(zip(ratios, [lam for lam, _ in best], strict=True))[::TRAINED_EVERY]
+            runs = [[_entry_error(*one, seed, k) for k in range(ENTRIES_DRAWS)] for one in chosen]
+            points(axes, [ratio for ratio, _ in chosen], runs, "black", "D", f"{words}, trained, d = {ENTRIES_SIZE}")
     axes.set(xscale="log", yscale="log", xlabel=f"sequences {notation(equations.alpha)} = n/d²")
     axes.set_xticks([0.1, 0.2, 0.3, 0.4, 0.5], ["0.1", "0.2", "0.3", "0.4", "0.5"])
     axes.set_yticks([0.01, 0.02, 0.05, 0.1, 0.2], ["0.01", "0.02", "0.05", "0.1", "0.2"])
     axes.minorticks_off()
     axes.set_ylabel(f"least test error {notation(equations.test_loss)}")
     axes.legend(frameon=False, fontsize=10)
-    setting = ENTRIES_SETTING
+    kappa0, noise = ENTRIES_SETTING.values()
     return (
-        f"Test error (noisy labels, softmax of two tokens) at the penalty of least test error, target of rank "
-        f"{setting['kappa0']} d, label noise {setting['noise']}: weight decay on factors against a squared penalty on "
-        "the entries. Markers: trained networks of the public data of arXiv 2509.24914."
+        f"Test error (noisy labels, softmax of two tokens) at the penalty of least test error, target of rank {kappa0} "
+        f"d, label noise {noise}: weight decay on factors against a squared penalty on the entries. Open markers: "
+        f"networks of the public data of arXiv 2509.24914; diamonds: {ENTRIES_DRAWS} layers each, trained at the "
+        "theory's penalty, with standard errors. Dots on the lines: where theory was computed."
     )
+
+
+def _entry_error(ratio: float, lam: float, seed: int, draw: int) -> float:
+    """Test error of a layer that learns entries."""
+    parameters = {"alpha": ratio, "lam": lam, "kappa": 1.0, "beta": 1.0, "beta_target": 1.0, **ENTRIES_SETTING}
+    source = generator(seed, f"figure scaling_laws entries {ratio:.6g}", ENTRIES_SIZE, draw)
+    options = {"tokens": 2, "task": "label", "penalty": "frobenius"}
+    return float(load_sampler("attention_training")(ENTRIES_SIZE, source, parameters, options)["test_error"])
 
 
 FIGURES = {
