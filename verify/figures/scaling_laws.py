@@ -91,11 +91,11 @@ def _curves(axes: Any) -> None:
         axes.plot(few, found.error, color=COLOURS["vermilion"], lw=2, ls=line)
         _power_law(axes, gamma, "regularisation-limited", (STRENGTH / 5, CURVE[1] / 30), noise=NOISE, lam=STRENGTH)
     axes.set(xscale="log", yscale="log", ylim=(1e-8, 3), xlabel=SEQUENCES, ylabel=ERROR)
-    noise = notation(chapter.noise)
+    symbol = notation(chapter.noise)
     for label, colour, width, line in (
-        (f"{noise} = {NOISE}, λ → 0", "blue", 2.0, "-"),
-        (f"{noise} = 0, λ → 0", "green", 2.0, "-"),
-        (f"{noise} = {NOISE}, λ fixed", "vermilion", 2.0, "-"),
+        (f"{symbol} = {NOISE}, λ → 0", "blue", 2.0, "-"),
+        (f"{symbol} = 0, λ → 0", "green", 2.0, "-"),
+        (f"{symbol} = {NOISE}, λ fixed", "vermilion", 2.0, "-"),
         *((f"{notation(chapter.gamma)} = {gamma:g}", "black", 1.5, line) for gamma, line in CURVE_GAMMAS),
         ("power laws", "black", 0.8, "-"),
     ):
@@ -166,21 +166,9 @@ def draw_phases(figure: Any, seed: int) -> str:
 
 def _boundaries(axes: Any, count: Any, level: Any) -> None:
     """The laws of the boundaries, as functions of n_eff or of λ, each where it separates two regimes."""
-    values: dict[Any, Any] = {
-        chapter.noise: NOISE,
-        chapter.outputs: float(LINEAR),
-        chapter.stiffness: float(chapter.stiffness_of_entries.right),
-        chapter.gamma: GAMMA,
-        chapter.target_square: 1.0,
-        chapter.dimension: DIMENSION,
-        chapter.level: level,
-        chapter.n_eff: count,
-    }
-    values[chapter.leading] = evaluate("leading_strength", values)
-    values[chapter.mean_gain] = evaluate("linear_gain", {**values, chapter.response: 0.0})
-    penalty = solved("penalty_in_the_spiked_limit", chapter.level)
-    critical = penalty({**values, chapter.ell: evaluate("critical_penalty_of_many", values)})
-    first, strongest = float(evaluate("plateau_boundary", values)), _first_mode(values, penalty)
+    values = _values(count, level)
+    critical = _penalty({**values, chapter.ell: evaluate("critical_penalty_of_many", values)})
+    first, strongest = float(evaluate("plateau_boundary", values)), _first_mode(values)
     last, noisy = evaluate("bias_boundary", values), evaluate("overfitting_boundary", values)
     peak, biased, late = float(evaluate("peak_boundary", values)), last < noisy, count > first
     weak = level < np.interp(first, count, strongest)
@@ -197,11 +185,32 @@ def _boundaries(axes: Any, count: Any, level: Any) -> None:
         axes.plot(x, y, color=COLOURS[colour], ls=line, lw=1.6, label=label)
 
 
-def _first_mode(values: dict[Any, Any], penalty: Any) -> Any:
+def _values(count: Any, level: Any) -> dict[Any, Any]:
+    """What the laws of the boundaries are about."""
+    values: dict[Any, Any] = {
+        chapter.noise: NOISE,
+        chapter.outputs: float(LINEAR),
+        chapter.stiffness: float(chapter.stiffness_of_entries.right),
+        chapter.gamma: GAMMA,
+        chapter.target_square: 1.0,
+        chapter.dimension: DIMENSION,
+        chapter.level: level,
+        chapter.n_eff: count,
+        chapter.response: 0.0,
+    }
+    return {**values, chapter.leading: evaluate("leading_strength", values)}
+
+
+def _penalty(values: dict[Any, Any]) -> Any:
+    return solved("penalty_in_the_spiked_limit", chapter.level)(values)
+
+
+def _first_mode(values: dict[Any, Any]) -> Any:
     """The level of the penalty whose cut is where the first mode stands, as long as nothing is learned."""
     noise = evaluate("interpolating_noise", {**values, chapter.excess: values[chapter.target_square]})
     place = evaluate("spiked_place", {**values, chapter.strength: values[chapter.leading], chapter.noise_level: noise})
-    return penalty({**values, chapter.ell: solved("spiked_cut", chapter.ell)({**values, chapter.cut: place})})
+    cut = {**values, chapter.cut: place, chapter.mean_gain: evaluate("linear_gain", values)}
+    return _penalty({**values, chapter.ell: solved("spiked_cut", chapter.ell)(cut)})
 
 
 # -- emergence --------------------------------------------------------------------------------------------------------
@@ -253,7 +262,7 @@ CAUSES = (
 )
 CAUSES_GRID = (0.5, 30.0, 20)
 STEP = 1e-6  # beside an emergence, where causes jump
-EXTENSIVE = {"lam": 0.01, "kappa0": 0.5, "noise": 0.5}
+EXTENSIVE: dict[str, Any] = {"lam": 0.01, "kappa0": 0.5, "noise": 0.5}
 RATIOS, EXTENSIVE_GRID = (0.2, 0.5, 1.0, 2.0), (0.08, 4.0, 14)
 EXTENSIVE_SIZE, EXTENSIVE_DRAWS = 48, 3
 
@@ -379,7 +388,7 @@ def _price(gamma: float, noise: float) -> float:
 
 # -- factors against entries ------------------------------------------------------------------------------------------
 
-ENTRIES_SETTING = {"kappa0": 0.05, "noise": 0.05}
+ENTRIES_SETTING: dict[str, Any] = {"kappa0": 0.05, "noise": 0.05}
 FACTORS_RATIOS, ENTRIES_RATIOS = (0.108, 0.21, 0.5), (0.10, 0.15, 0.21, 0.32, 0.5)
 TRAINED_EVERY, ENTRIES_SIZE, ENTRIES_DRAWS = 2, 64, 3
 PUBLISHED = {  # public data of arXiv 2509.24914: α, least test error of networks with factors and with entries
