@@ -325,8 +325,8 @@ def _score_skewness():
     spread = sp.Sum(_w(t) ** 2, (t, 1, T))
     yield "the second cumulant", _equal(sp.Symbol("K_2"), second * spread)
     yield (
-        "over the second to the power 3/2: the score is Gaussian if tokens' scores are not skewed, each being seen "
-        "often in training (δT/γ times), or if no position dominates",
+        "over the second to the power 3/2: the score is Gaussian if tokens' scores are not skewed, each token being "
+        "seen often in training (δT/γ times), or if no position dominates",
         _equal(score_skewness, token_skewness * sp.Sum(_w(t) ** 3 * _xi(t), (t, 1, T)) / spread ** Rational(3, 2)),
     )
 
