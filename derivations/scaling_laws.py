@@ -693,7 +693,7 @@ def _():
     return lone, (own**2 + noise / 2) / (2 * outputs * own**2)
 
 
-learned_modes = measured("learned_modes", "number k of learned modes", notation="k")
+learned_modes = measured("learned_modes", "number of learned modes", notation="k_*")
 index = variable("index", "rank ν of a mode", sp.S.Naturals, (1, 9), notation=r"\nu")
 
 
