@@ -35,6 +35,7 @@ from derivations.state_evolution import (
     noise,
     noise_power,
     noise_power_law,
+    on_gaussian_target,
     on_multiple_of_identity,
     outputs,
     overlap_law,
@@ -62,7 +63,6 @@ from derivations.state_evolution import (
     target_square,
     teacher_normal,
     test_loss,
-    test_loss_law,
     threshold,
     threshold_law,
     tokens,
@@ -131,6 +131,13 @@ overshoot = variable(
     (Rational(1, 10), Rational(1, 5)),
     notation="u",
 )
+relative_cut = variable(
+    "relative_cut",
+    "cut c = ε/√v in units of the noise",
+    _positive,
+    (Rational(1, 2), Rational(3, 2)),
+    notation="c",
+)
 mode_place = measured("mode_place", "where a mode stands in the noisy target, over √d", notation=r"x_\sigma/\sqrt d")
 _no_bulk = sp.Integer(0)
 
@@ -170,14 +177,17 @@ def curvature_of_a_sequence(line):
 
 
 def _shares(line, *symbols):
-    """Definitions of what one sequence gives, solved for the whole, and of the number of sequences."""
+    """Definitions of what one sequence gives, solved for the whole."""
     whole = {
         signal_gain: (alpha * mean_gain, "m̃ = αM"),
         noise_power: (alpha * mean_power, "q̃ = αP"),
         curvature: (alpha * mean_curvature, "ṽ = αW"),
     }
-    lines = [line.define(symbol, *whole[symbol]) for symbol in symbols]
-    return [*lines, line.define(alpha, n_eff / dimension, "n = αd² = n_eff d sequences")]
+    return [line.define(symbol, *whole[symbol]) for symbol in symbols]
+
+
+def _sequences(line):
+    return line.define(alpha, n_eff / dimension, "n = αd² = n_eff d sequences")
 
 
 # The spiked limit -----------------------------------------------------------------------------------------------
@@ -191,7 +201,7 @@ def _shares(line, *symbols):
 def spiked_noise(line):
     level_of_noise = line.use(variance_law)
     unit = line.define(noise_level, sp.sqrt(variance / dimension), "in units of √d")
-    whole = _shares(line, signal_gain, noise_power)
+    whole = [*_shares(line, signal_gain, noise_power), _sequences(line)]
     line.follows(
         Eq(noise_level, sp.sqrt(mean_power / (2 * n_eff)) / mean_gain),
         [unit, level_of_noise, *whole],
@@ -204,7 +214,7 @@ def spiked_cut(line):
     raw = line.use(threshold_law)
     unit = line.define(cut, threshold / sp.sqrt(dimension), "in units of √d")
     penalty = line.define(level, ell * sp.sqrt(n_eff / dimension), "the penalty in the unit ℓ = λ̃√(d/n_eff)")
-    whole = _shares(line, signal_gain)
+    whole = [*_shares(line, signal_gain), _sequences(line)]
     line.follows(Eq(cut, ell / (sp.sqrt(n_eff) * mean_gain)), [unit, raw, penalty, *whole], "the dimension drops out")
 
 
@@ -311,7 +321,7 @@ def spiked_response(line):
         "the part of the bulk beyond the cut has no weight, but a response B",
         bulk_response,
     )
-    whole = _shares(line, curvature)
+    whole = [*_shares(line, curvature), _sequences(line)]
     line.follows(
         Eq(
             response,
@@ -334,45 +344,40 @@ def mode_in_noise():
     branch="the leading order as the bulk beyond the cut vanishes",
 )
 def bulk_beyond_the_cut(line):
-    c = 2 - overshoot
-    tail = SpectralTail((point - threshold) * hilbert, point, hilbert, threshold)
-    start = line.define(bulk_response, dimension * tail, "the response of the bulk alone, a semicircle of variance v")
-    inside = line.compute(
-        lambda known: Eq(
-            bulk_response,
-            dimension * SpectralTail((point - c) * point / 2, point, hilbert, c).over_semicircle(sp.Integer(1)),
-            evaluate=False,
-        ),
-        "x = √v t, h = t/(2√v) and the cut at t = ϵ/δ = 2 − u",
-        (start,),
-    )
-    rate = line.compute(_rate_at_the_edge, "as u → 0, with u = 4 sin²φ: an expansion in φ", (inside,))
+    tail_beyond = SpectralTail((point - threshold) * hilbert, point, hilbert, threshold)
+    start = line.define(bulk_response, dimension * tail_beyond, "the response of the bulk alone")
+    inside = line.compute(_over_the_edge, "a semicircle of variance v, with the cut at ε = c√v", (start,))
+    beyond = line.define(overshoot, 2 - relative_cut, "the bulk ends at c = 2")
+    rate = line.compute(_rate_at_the_edge, "as u → 0: with c = 2 cos 2φ an expansion in φ", (inside, beyond))
     line.follows(
         Eq(overshoot, (15 * sp.pi * bulk_response / (4 * dimension)) ** Rational(2, 5)),
-        [
-            line.compute(
-                lambda known: Eq(bulk_response, known.rhs * overshoot ** Rational(5, 2), evaluate=False),
-                "the leading order",
-                (rate,),
-            )
-        ],
+        [rate],
         "a finite B needs a vanishing part of the bulk: the distance closes like d^(−2/5)",
     )
 
 
-def _rate_at_the_edge(inside):
-    """The leading power of the overshoot u in a semicircle's tail: with u = 4 sin²φ the cut is 2 cos 2φ."""
+def _over_the_edge(start):
+    """A spectral integral over a semicircle above the cut c√v, in which v drops out."""
+    at_edge = start.rhs.subs(threshold, relative_cut * sp.sqrt(variance))
+    whole = at_edge.replace(lambda node: isinstance(node, SpectralTail), lambda node: node.over_semicircle(variance))
+    return Eq(start.lhs, sp.cancel(whole.subs(variance, 1)), evaluate=False)
+
+
+def _rate_at_the_edge(inside, beyond):
+    """The leading power of u = 2 − c in a semicircle's tail: c = 2 cos 2φ, where arc cosine and root are plain."""
     angle = sp.Symbol("phi", positive=True)
-    edge = 4 - (2 - overshoot) ** 2
+    edge = 4 - relative_cut**2
     turned = inside.rhs.replace(lambda part: part.func == sp.acos, lambda part: 2 * angle)
     turned = turned.replace(
         lambda part: part.is_Pow and part.base == edge, lambda part: (2 * sp.sin(2 * angle)) ** (2 * part.exp)
     )
-    turned = turned.subs(overshoot, 4 * sp.sin(angle) ** 2)
-    leading_term = sp.series(turned, angle, 0, 6).removeO().coeff(angle, 5) * angle**5
-    return Eq(
-        bulk_response / overshoot ** Rational(5, 2), leading_term / (4 * angle**2) ** Rational(5, 2), evaluate=False
-    )
+    turned = turned.subs(relative_cut, 2 * sp.cos(2 * angle))
+    least = sp.series(turned, angle, 0, 6).removeO().coeff(angle, 5) * angle**5
+    width = sp.series(beyond.rhs.subs(relative_cut, 2 * sp.cos(2 * angle)), angle, 0, 3).removeO()
+    rate = sp.simplify(least / width ** Rational(5, 2))
+    if rate.has(angle):
+        raise ValueError(f"the tail must be of order u^(5/2), got {rate} times that")
+    return Eq(bulk_response, rate * overshoot ** Rational(5, 2), evaluate=False)
 
 
 @law(
@@ -678,11 +683,8 @@ index = variable("index", "rank i of a mode", sp.S.Naturals, (1, 9), notation="i
 )
 def number_of_learned_modes(line):
     spectrum = line.define(strength, leading * index**-gamma, "a power law of strengths")
-    last = line.compute(
-        lambda known: Eq(index, (leading / recovered) ** (1 / gamma), evaluate=False),
-        "the rank at which the strength is σ_*",
-        (spectrum,),
-    )
+    edge = line.compute(lambda known: Eq(recovered, known.rhs, evaluate=False), "at strength σ_*", (spectrum,))
+    last = line.solve(edge, index, 0, "the rank of the last learned mode")
     line.compute(lambda known: Eq(learned_modes, sp.floor(known.rhs), evaluate=False), "modes up to it", (last,))
 
 
@@ -710,10 +712,13 @@ def leading_strength(line):
 
 
 def _summed_powers(energy):
-    """Σ (σ₁ i^(−γ))² by the zeta function, the branch of SymPy's sum that converges."""
-    power_of_index = sp.Symbol("s", positive=True)
-    zeta = sp.summation(index**-power_of_index, (index, 1, oo)).args[0][0]
-    return Eq(energy.lhs, leading**2 * zeta.subs(power_of_index, 2 * gamma), evaluate=False)
+    """Each Σ c i^(−s) in the equation, from its first index on, by the zeta function."""
+
+    def zeta(node):
+        factor_of, power_of = node.function.as_independent(index)
+        return factor_of * sp.zeta(-power_of.as_base_exp()[1], node.limits[0][1])
+
+    return Eq(energy.lhs, energy.rhs.replace(lambda node: isinstance(node, sp.Sum), zeta), evaluate=False)
 
 
 def _over_many_modes(line, equation):
@@ -911,7 +916,12 @@ def error_without_cut(line):
     general = line.use(distance_law)
     kept = line.define(estimate, point, "Ŝ = S₀ + √v Z: nothing is cut")
     rest = line.use(ambiguity_law)
-    line.follows(Eq(excess, variance), [general, kept, rest], "only the noise is left")
+    line.follows(
+        Eq(excess, variance),
+        [general, kept, rest],
+        "only the noise is left",
+        example={SpectralTail: on_gaussian_target},
+    )
 
 
 @law(
@@ -988,15 +998,6 @@ def overfitting_rate(line):
 )
 def overfitting_rate_resolved(line):
     _many_samples(line, overfitting_resolved)
-
-
-relative_cut = variable(
-    "relative_cut",
-    "cut c = ε/√v in units of the noise",
-    _positive,
-    (Rational(1, 100), Rational(1, 20)),
-    notation="c",
-)
 
 
 @law(
@@ -1243,7 +1244,6 @@ slope_score_mean = variable(
 )
 def test_error_near_target(line):
     spread, label = line.use(residual_spread_law), line.use(label_square_law)
-    line.use(test_loss_law)
     quiet = line.define(noise, sp.Integer(0), "labels without noise")
     missed = line.define(m, target_square - lost_overlap, "D = Q₀ − m")
     along = line.compute(
@@ -1372,11 +1372,10 @@ def learned_value():
 
 @law("spiked-underfitting", "Underfitting in the spiked limit", source="P2, Section 5; derived here")
 def spiked_underfitting(line):
-    line.use(recovered_strength, "modes are recovered in order of their strength")
     energy = _in_modes(line)
     line.compute(
-        lambda known: Eq(underfitting_part, modes_below(_summands(known.rhs)), evaluate=False),
-        "the square of those that are not",
+        lambda known: Eq(underfitting_part, known.rhs.replace(oo, recovered), evaluate=False),
+        "the square of those that are not: modes up to σ_*",
         (energy,),
     )
 
@@ -1557,10 +1556,23 @@ samples = parameter(
 _normal = sp.Symbol("z", real=True)
 
 
-def _beyond(polynomial, lower):
-    """E of a polynomial in a standard normal z over z > lower."""
-    terms = sp.Poly(polynomial, _normal).terms()
-    return sum(coefficient * normal_tail(power_of_z, lower) for (power_of_z,), coefficient in terms)
+def _mean_beyond(weight, lower):
+    """E weight(z) over a standard normal z > lower, as an integral."""
+    return sp.Integral(weight * sp.exp(-(_normal**2) / 2) / sp.sqrt(2 * sp.pi), (_normal, lower, oo))
+
+
+def _carried_out(equation, *facts):
+    """The equation with its integrals over a normal variable in closed form, and the facts put in."""
+
+    def closed(node):
+        weight = node.function / sp.exp(-(_normal**2) / 2) * sp.sqrt(2 * sp.pi)
+        terms = sp.Poly(sp.expand(weight), _normal).terms()
+        return sum(coefficient * normal_tail(degree, node.limits[0][1]) for (degree,), coefficient in terms)
+
+    right = equation.rhs.replace(lambda node: isinstance(node, sp.Integral), closed)
+    for fact in facts:
+        right = right.subs(fact.lhs, fact.rhs)
+    return Eq(equation.lhs, right, evaluate=False)
 
 
 @law(
@@ -1571,14 +1583,10 @@ def _beyond(polynomial, lower):
 def lasso_active_share(line):
     kept = line.define(
         share_active,
-        sp.Function("P")(sp.Gt(sp.Abs(coordinate + scalar_noise * _normal), scalar_cut * scalar_noise)),
-        "x̂ = soft(x₀ + τz, cτ)",
+        sum(_mean_beyond(sp.Integer(1), end) for end in _ends()),
+        "x̂ = soft(x₀ + τz, cτ) is kept where z is above c − x₀/τ, or −z above c + x₀/τ",
     )
-    line.compute(
-        lambda known: Eq(share_active, sum(_beyond(sp.Integer(1), end) for end in _ends()), evaluate=False),
-        "above the cut, and below its negative",
-        (kept,),
-    )
+    line.compute(_carried_out, "Gaussian tails", (kept,))
 
 
 def _ends():
@@ -1597,22 +1605,14 @@ def _():
     source="Donoho & Johnstone 1994; derived here",
 )
 def lasso_coordinate_error(line):
-    estimate_of = line.define(
-        risk,
-        sp.Function("E")((sp.Function("soft")(coordinate + scalar_noise * _normal) - coordinate) ** 2),
-        "x̂ = soft(x₀ + τz, cτ)",
-    )
     active = line.use(lasso_active_share)
-    line.compute(
-        lambda known, share: Eq(
-            risk,
-            scalar_noise**2 * sum(_beyond((_normal - scalar_cut) ** 2, end) for end in _ends())
-            + coordinate**2 * (1 - share.rhs),
-            evaluate=False,
-        ),
-        "kept coordinates have noise and the cut's bias, the others lose themselves",
-        (estimate_of, active),
+    parts = line.define(
+        risk,
+        scalar_noise**2 * sum(_mean_beyond((_normal - scalar_cut) ** 2, end) for end in _ends())
+        + coordinate**2 * (1 - share_active),
+        "a kept coordinate has noise and the cut's bias, a lost one is its own error",
     )
+    line.compute(_carried_out, "Gaussian tails", (parts, active))
 
 
 @lasso_coordinate_error.check("a strong coordinate costs τ²(1 + c²)")

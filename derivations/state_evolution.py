@@ -929,6 +929,14 @@ def on_multiple_of_identity(expression):
     return expression.replace(lambda node: isinstance(node, SpectralTail), integral)
 
 
+def on_gaussian_target(node):
+    """The integral for a target that is itself a semicircle of square Q₀: the noisy one has variance Q₀ + v."""
+    body, _, _, lower = node.args
+    whole = target_square + variance
+    moved = body.subs(hilbert, point / (2 * whole))
+    return SpectralTail(moved, point, hilbert, -2 * sp.sqrt(whole) if lower == -oo else lower).over_semicircle(whole)
+
+
 EXAMPLE[SpectralTail] = on_multiple_of_identity  # with which lines of derivations are tried
 
 

@@ -45,6 +45,7 @@ class Line(Step):
     kind: str = "follows"
     parents: tuple[int, ...] = ()
     compute: Compute | None = field(default=None, compare=False, repr=False)
+    put_back: Callable[[Equation, Equation], Equation] | None = field(default=None, compare=False, repr=False)
     law: Law | None = None
     theorem: Theorem | None = None
     example: Mapping[Any, Any] | None = field(default=None, compare=False)
@@ -123,11 +124,22 @@ class Builder:
     def solve(self, line: int, for_: Any, branch: int, words: str) -> int:
         """Solve a line for a symbol; `branch` is the place of the root in SymPy's order, `words` say which it is."""
 
-        def rule(equation: Equation) -> Equation:
-            roots = sp.solve(equation, for_)
-            return sp.Eq(for_, roots[branch], evaluate=False)
+        roots = sp.solve(self[line], for_)
+        if not roots:
+            raise ValueError(f"{steps([line])} has no closed solution for {for_}: write it with `follows`")
 
-        return self.compute(rule, f"solve {steps([line])}: {words}", (line,), "solve")
+        def put_back(root: Equation, equation: Equation) -> Equation:
+            return equation.func(*(side.subs(for_, root.rhs) for side in equation.args), evaluate=False)
+
+        return self._write(
+            Line(
+                f"solve {steps([line])}: {words}",
+                sp.Eq(for_, roots[branch], evaluate=False),
+                "solve",
+                (line,),
+                put_back=put_back,
+            )
+        )
 
     def follows(self, target: Equation, from_: Sequence[int], words: str, example: Any = None) -> int:
         """The form that reads best, typed by the author and proved to follow from the parents.
@@ -179,9 +191,14 @@ def _worked_out(side: Any, example: Mapping[Any, Any]) -> Any:
 EXAMPLE: dict[Any, Any] = {}  # examples for nodes, by node class, that obligations use: filled where nodes are defined
 
 
-def obligations(lines: Sequence[Line]) -> Iterator[Sides]:
-    """What the lines claim: for a typed form that it follows, for a computed one that computing it gives it again."""
+def obligations(lines: Sequence[Line], touched: int | None = None) -> Iterator[Sides]:
+    """What the lines claim: for a typed form that it follows, for a computed one that computing it gives it again.
+
+    A solution is put back. `touched`: only what the line in this place and its children claim.
+    """
     for number, line in enumerate(lines, start=1):
+        if touched is not None and touched not in (number - 1, *line.parents):
+            continue
         parents = [lines[place].equation for place in line.parents]
         if line.kind == "follows":
             wanted = line.equation
@@ -195,6 +212,9 @@ def obligations(lines: Sequence[Line]) -> Iterator[Sides]:
             for here, there in zip(line.equation.args, again.args, strict=True):
                 if here != there:
                     yield f"step {number} is computed", _worked_out(here, EXAMPLE), _worked_out(there, EXAMPLE)
+        elif line.put_back is not None:
+            left, right = line.put_back(line.equation, *parents).args
+            yield f"step {number} is a root", _worked_out(left, EXAMPLE), _worked_out(right, EXAMPLE)
         elif line.law is not None and line.equation != line.law.statement:
             for here, there in zip(line.equation.args, line.law.statement.args, strict=True):
                 yield f"step {number} is the law", _worked_out(here, EXAMPLE), _worked_out(there, EXAMPLE)
@@ -246,10 +266,10 @@ class DerivedLaw(Law):
                 yield words, _worked_out(sp.sympify(left), EXAMPLE), _worked_out(sp.sympify(right), EXAMPLE)
 
     def mutated(self, place: int, equation: Equation) -> Iterator[Sides]:
-        """The evidence if a line were another one: what a test of the derivation must find contradicted."""
+        """What the lines would claim if one were another equation: a test must find that contradicted."""
         lines = list(self.lines)
         lines[place] = replace(lines[place], equation=equation)
-        yield from obligations(lines)
+        yield from obligations(lines, place)
 
 
 def law(
