@@ -264,7 +264,7 @@ def bayes_error_by_density(line):
     cubes = line.quote(tricomi, from_=(error,), density=density)
     line.follows(
         Eq(excess, variance - 4 * sp.pi**2 / 3 * variance**2 * everything(density**2)),
-        [cubes],
+        [error, cubes],
         "no Hilbert transform is needed",
         example={SpectralTail: on_gaussian_target},
     )
