@@ -614,7 +614,7 @@ def nuclear_mode_error(line):
     one = line.compute(
         lambda known: Eq(
             mode_error,
-            1 + _summands(known.rhs - target_square) / strength**2,
+            1 + summands(known.rhs - target_square) / strength**2,
         ),
         "one mode's share, over its square",
         (total,),
@@ -627,7 +627,7 @@ def nuclear_mode_error(line):
     )
 
 
-def _summands(expression):
+def summands(expression):
     """What sums over modes are made of: each replaced by its summand."""
     return expression.replace(lambda node: isinstance(node, ModeSum), lambda node: node.args[0])
 
@@ -743,11 +743,12 @@ def _summed_powers(energy):
     return Eq(energy.lhs, energy.rhs.replace(lambda node: isinstance(node, sp.Sum), zeta))
 
 
-def _over_many_modes(line, equation):
+def over_many_modes(line, equation):
+    """A line with sums over modes, as the integral over a power law of strengths."""
     return line.quote(sums_become_integrals, "", (equation,), leading=leading, exponent=gamma)
 
 
-def _constant_of(line, many, unit, typed, words):
+def constant_of(line, many, unit, typed, words):
     """The constant of E = C σ₁^(1/γ) unit^(2 − 1/γ)."""
     over = line.compute(
         lambda known: Eq(
@@ -768,8 +769,8 @@ def _constant_of(line, many, unit, typed, words):
 )
 def nuclear_constant(line):
     error = line.use(interpolating_error)
-    many = _over_many_modes(line, error)
-    _constant_of(
+    many = over_many_modes(line, error)
+    constant_of(
         line,
         many,
         noise_level,
@@ -781,7 +782,7 @@ def nuclear_constant(line):
 @law("many-modes-error", "Error of many modes", source="derived here")
 def many_modes_error(line):
     error = line.use(interpolating_error)
-    many = _over_many_modes(line, error)
+    many = over_many_modes(line, error)
     shape = line.use(nuclear_constant)
     line.follows(
         Eq(excess, line[shape].rhs * leading ** (1 / gamma) * noise_level ** (2 - 1 / gamma)),
@@ -827,7 +828,7 @@ def noiseless(line):
     error = _with_constant(line)
     general = line.use(interpolating_noise)
     quiet = line.compute(lambda known: Eq(noise_level, known.rhs.subs(noise, 0)), "no noise", (general,))
-    both = line.compute(_isolated, "insert, and collect the powers of E", (error, quiet))
+    both = line.compute(isolated, "insert, and collect the powers of E", (error, quiet))
     line.follows(
         Eq(excess, leading**2 * constant ** (2 * gamma) * (2 * outputs * n_eff) ** (1 - 2 * gamma)),
         [both],
@@ -835,7 +836,7 @@ def noiseless(line):
     )
 
 
-def _isolated(error, noise_of_mode):
+def isolated(error, noise_of_mode):
     """E from E = C σ₁^(1/γ) δ(E)^(2 − 1/γ) with δ ∝ √E: a power of E times what the right side is at E = 1."""
     at_one = error.rhs.subs(noise_level, noise_of_mode.rhs.subs(excess, 1))
     return Eq(excess, at_one ** (2 * gamma))
@@ -865,7 +866,7 @@ def regularisation_limited(line):
         [total, energy, least, quiet, scaling],
         "a learned mode misses the cut, a lost one itself",
     )
-    many = _over_many_modes(line, modes)
+    many = over_many_modes(line, modes)
     penalty = line.use(spiked_cut)
     line.follows(
         Eq(
@@ -898,7 +899,7 @@ def bias_limited(line):
         [total, energy, quiet, scaling, all_learned],
         "each mode misses the cut",
     )
-    count = line.compute(lambda known: Eq(excess, dimension * _summands(known.rhs)), "there are d modes", (modes,))
+    count = line.compute(lambda known: Eq(excess, dimension * summands(known.rhs)), "there are d modes", (modes,))
     penalty = line.use(spiked_cut)
     unit = line.define(ell, level * sp.sqrt(dimension / n_eff), "ℓ by the level of the penalty")
     line.follows(
@@ -1696,7 +1697,7 @@ def lasso_scaling(line):
         Eq(lasso_distance, modes_above(cut**2, cut) + modes_below(strength**2, cut)),
         "c ≫ 1: a coordinate above the cut ϵ = cτ costs ϵ², one below costs its square",
     )
-    many = _over_many_modes(line, hard)
+    many = over_many_modes(line, hard)
     level_of_cut = line.compute(
         lambda squared, known: Eq(cut, known.rhs * sp.sqrt(squared.rhs.subs(lasso_distance, 0))),
         "ϵ = cτ with E ≪ Δ",

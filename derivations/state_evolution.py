@@ -132,6 +132,9 @@ hilbert = variable(
 variance = variable(
     "variance", "variance v of the semicircle on the target", _positive, (Rational(1, 5), 1), notation="v"
 )
+density = variable(
+    "density", "density of the noisy target", _positive, (Rational(1, 5), Rational(1, 2)), notation=r"\rho"
+)
 threshold = variable(
     "threshold",
     "threshold ε below which eigenvalues of the noisy target are dropped",
@@ -918,12 +921,18 @@ def tail(integrand):
     return SpectralTail(integrand, point, hilbert, threshold)
 
 
+def _semicircle(spread):
+    """Density of a semicircle around 0."""
+    return sp.sqrt(4 * spread - point**2) / (2 * sp.pi * spread)
+
+
 def on_multiple_of_identity(expression):
     """The expression for the target s₀·1: the semicircle around s₀, where h = (x − s₀)/(2v), in closed form."""
 
     def integral(node):
         body, _, _, lower = node.args
         moved = body.subs(hilbert, (point - centre) / (2 * variance)).subs(point, point + centre)
+        moved = moved.subs(density, _semicircle(variance))
         if lower == -oo:
             lower = centre - 2 * sp.sqrt(variance)
         return SpectralTail(moved, point, hilbert, lower - centre).over_semicircle(variance)
@@ -935,7 +944,7 @@ def on_gaussian_target(node):
     """The integral for a target that is itself a semicircle of square Q₀: the noisy one has variance Q₀ + v."""
     body, _, _, lower = node.args
     whole = target_square + variance
-    moved = body.subs(hilbert, point / (2 * whole))
+    moved = body.subs({hilbert: point / (2 * whole), density: _semicircle(whole)})
     return SpectralTail(moved, point, hilbert, -2 * sp.sqrt(whole) if lower == -oo else lower).over_semicircle(whole)
 
 
@@ -964,7 +973,6 @@ def _posterior():
 
 
 def _posterior_checks():
-    density = variable("density", "density of the noisy target", _positive, (Rational(1, 5), _half), notation=r"\rho")
     resolvent = hilbert - sp.I * sp.pi * density
     subordinate = point - variance * resolvent
     yield (
