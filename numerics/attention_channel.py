@@ -23,7 +23,8 @@ Array = np.ndarray[Any, Any]
 
 RADIUS = 6.3  # the Gaussian weight beyond is 5e-8
 STEPS = (0.55, 0.4, 0.3, 0.22)  # lattice steps, coarse to fine: 10, 40, 120 and 420 thousand points a lattice
-SAMPLES = (11, 12, 14, 16)  # binary logarithms of Sobol points a scramble, coarse to fine
+SAMPLES = (11, 12, 14, 16)  # binary logarithms of Sobol points a scramble, coarse to fine, up to FEW_TOKENS tokens
+FEW_TOKENS, FEWEST = 8, 6  # beyond, a sequence has many scores, and its means little spread: fewer sequences do
 RULES = 8  # independent scrambles
 MAXIMUM_STEPS = 200
 LEAP = 1.5  # longest Newton step, in units of 1/β: the softmax changes over a few of them
@@ -632,6 +633,17 @@ def _slope_squares(hessian: Array, inverse: Array, response: float, slopes: Arra
     return np.asarray((twice * slope**2).sum(axis=0))
 
 
+def sample_sizes(tokens: int) -> tuple[int, ...]:
+    """Binary logarithms of the sequences a scramble, by level.
+
+    An exact response costs the cube of the number K of scores, and the means of a sequence spread like 1/√K at most:
+    beyond FEW_TOKENS tokens their number falls like K^(−3/2).
+    """
+    few, many = (count * (count + 1) / 2 - 1 for count in (FEW_TOKENS, max(tokens, FEW_TOKENS)))
+    less = round(1.5 * float(np.log2(many / few)))
+    return tuple(max(size - less, FEWEST) for size in SAMPLES)
+
+
 class ManyTokenChannel:
     """Means over sequences of T ≥ 2 tokens by quasi Monte Carlo; `parity` chooses one of the scrambles.
 
@@ -651,6 +663,7 @@ class ManyTokenChannel:
         # In an orthonormal basis scores of square Q are √(2Q) times a standard normal vector: 2Q on the diagonal.
         self.basis = np.sqrt(2.0) * symmetric_basis(tokens)
         self.outputs = self.basis.shape[0]
+        self.samples = sample_sizes(tokens)
         self._warm: dict[tuple[int, int], Array] = {}
         self._smooth: dict[tuple[int, int], bool] = {}
         self.work = 0
@@ -674,7 +687,7 @@ class ManyTokenChannel:
 
     def means(self, level: int, parity: int, scores: Scores, search: bool = True) -> ChannelMeans:
         """All means at the given scores; `search` starts afresh from the field and from the label."""
-        key, normals = (level, parity), _normals(self.outputs, SAMPLES[level], parity)
+        key, normals = (level, parity), _normals(self.outputs, self.samples[level], parity)
         root = np.sqrt(scores.label_square)
         field = scores.overlap / root * normals[:, : self.outputs] + scores.spread * normals[:, self.outputs :]
         starts = [field, self.beta_target / self.beta * root * normals[:, : self.outputs]]
@@ -748,7 +761,7 @@ class ManyTokenChannel:
 
     def error(self, level: int, parity: int, scores: Scores) -> float:
         """The loss of fresh sequences."""
-        normals, total = _normals(self.outputs, SAMPLES[level], parity), 0.0
+        normals, total = _normals(self.outputs, self.samples[level], parity), 0.0
         for rows in _pieces(np.arange(len(normals))):
             _, _, problem = self._problem(normals[rows], scores)
             total += float(problem.loss(problem.field)[0].sum())

@@ -458,7 +458,9 @@ def solve(
 
     Parameters
     ----------
-    alpha, lam : α = n/d² > 0 and weight decay λ ≥ 0.
+    alpha, lam : α = n/d² > 0 and weight decay λ ≥ 0. λ = 0 without label noise and above `recovery_threshold` is the
+        limit λ → 0⁺: the target itself, with all errors 0 (at β ≠ β₀ its β₀/β-fold, which has the same attention) and
+        the limit's response V > 0. Below the threshold there are many minima at λ = 0, and none is singled out.
     kappa0, target : a Gaussian target of width κ₀ > 0, or the target's law or eigenvalues; exactly one of the two.
     noise : variance Δ ≥ 0 of the noise on the diagonal of the target's scores (half of it off the diagonal).
     tokens : T ≥ 2. kappa : width κ = p/d of the factor; a warning if the solution's rank exceeds it.
@@ -526,6 +528,8 @@ def _solve(setting: Setting, alpha: float, lam: float, start: Array | None = Non
 def _solve_plain(setting: Setting, alpha: float, lam: float, start: Array | None) -> LearnedAttention:
     problem = Problem(setting, alpha, lam)
     setting.channel.start()
+    if recovers(problem):
+        return _recovered(problem)
     if lam > 0 and nothing_learned(problem):
         return _empty(problem)
     found = _coarse(problem, start)
@@ -953,6 +957,56 @@ def _empty(problem: Problem) -> LearnedAttention:
     )
 
 
+# -- no penalty, no noise ---------------------------------------------------------------------------------------------
+
+
+def recovers(problem: Problem) -> bool:
+    """Whether the target itself is the minimum as λ → 0⁺: neither penalty nor label noise, and enough samples."""
+    setting = problem.setting
+    if problem.lam > 0 or setting.noise > 0:
+        return False
+    share = setting.target.rank if setting.penalty == "nuclear" else 1.0
+    needed = _recovery_load(share) if share < 1 else float(_load("recovery_frobenius")(share))
+    return bool(problem.alpha > _samples(needed, setting.tokens))
+
+
+QUIET = 1e-5  # bias ε over the target's size at which a weak penalty stands for none
+
+
+def _recovered(problem: Problem) -> LearnedAttention:
+    """The target itself, exactly; its response and stability are those of a weak penalty, to about QUIET."""
+    setting, square = problem.setting, problem.setting.target.square
+    size, lam = float(np.sqrt(square)), 1e-6
+    for _ in range(4):
+        near = _solve_plain(setting, problem.alpha, lam, None)
+        if not near.converged or near.m == 0:
+            lam *= 10
+        elif setting.penalty == "frobenius" or near.threshold <= QUIET * size:
+            break
+        else:
+            lam *= 0.3 * QUIET * size / near.threshold
+    return replace(
+        near,
+        lam=problem.lam,
+        m=square,
+        q=square,
+        train_loss=0.0,
+        test_error=0.0,
+        test_error_clean=0.0,
+        excess=0.0,
+        rank=setting.target.rank,
+        objective=0.0,
+        residual=0.0,
+        quadrature_error=0.0,
+        converged=True,
+        variance=0.0,
+        threshold=0.0,
+        scale=1.0,
+        logs=np.full(3, np.nan),
+        note="the target is recovered perfectly: the limit lam -> 0+ (V and replicon to about five digits)",
+    )
+
+
 # -- sweeps ---------------------------------------------------------------------------------------------------------
 
 
@@ -1008,6 +1062,8 @@ def _next(
         return _solve_plain(setting, *pair, None)
     last, problem = known[-1], Problem(setting, *pair)
     setting.channel.work = 0
+    if recovers(problem):
+        return _recovered(problem)
     if pair[1] > 0 and nothing_learned(problem):
         return _empty(problem)
     found = _newton(problem, _predicted(known, parameter, pair), COARSE, COARSE_STOP, steps=15)
@@ -1068,10 +1124,33 @@ def recovery_threshold(kappa0: float, tokens: int = 2, penalty: str = "nuclear")
         return _samples(float(_load("recovery_frobenius")(share)), scores)
     if penalty == "bayes":
         return _samples(float(_load("recovery_bayes")(share)), scores)
-    side = function(learning.recovery_cut.right, (learning.cut, learning.rank_share))
-    cut = brentq(lambda c: float(side(c, share)), 1e-12, 2 - 1e-13, xtol=1e-15)
-    load = function(learning.recovery_load.right, (learning.cut, learning.rank_share))
-    return _samples(float(load(cut, share)), scores)
+    return _samples(_recovery_load(share), scores)
+
+
+def _recovery_load(share: float) -> float:
+    """The law `recovery-load-by-depth` at the depth of the threshold."""
+    with np.errstate(under="ignore"):
+        return float(_by_depth("recovery_load_by_depth")(_recovery_depth(share), share))
+
+
+def _recovery_depth(share: float) -> float:
+    """Depth of the cut at the threshold (law `recovery-cut-by-depth`), sought in its logarithm: no digit is lost."""
+    side = _by_depth("recovery_cut_by_depth")
+
+    def gap(log_depth: float) -> float:
+        with np.errstate(divide="ignore", under="ignore"):  # far too small a depth: nothing passes
+            return float(np.arctan(np.log(side(np.exp(log_depth), share))))
+
+    shallow, deepest = float(np.log(share)) - 10.0, float(np.log(2.0))
+    # xtol: the load is least in the depth, so that errors enter squared
+    return float(np.exp(brentq(gap, shallow, deepest, xtol=1e-13)))
+
+
+@lru_cache
+def _by_depth(name: str) -> Any:
+    """A law of depth and rank, SciPy's name put for SymPy's hypergeometric function."""
+    named = getattr(learning, name).right.replace(sp.hyper, lambda a, b, x: sp.Function("hyp2f1")(*a, *b, x))
+    return function(named, (learning.depth, learning.rank_share))
 
 
 @lru_cache
