@@ -22,6 +22,7 @@ from derivations import state_evolution as chapter
 from derivations._expectations import SpectralTail
 from numerics.attention_channel import ChannelMeans, ManyTokenChannel, Scores, TwoTokenChannel
 from numerics.compile import function
+from numerics.error_causes import ErrorCauses, error_causes
 from numerics.spectral_learning import LearnedSpectrum, Nodes, Target, WeightSpectrum, pair_slopes, target_of
 from numerics.validate import check, scalar
 
@@ -146,7 +147,8 @@ def learned(setting: Setting, lam: float, gain: float, power: float, curvature: 
     values[chapter.threshold] = evaluate("threshold_law", values)
     values[chapter.scale] = evaluate("scale_law", values)
     nodes = setting.target.nodes(values[chapter.variance], values[chapter.threshold])
-    estimate = _estimate()(nodes.x, values[chapter.threshold], values[chapter.scale])
+    # Below the cut by the nodes' own word: a whole law's nodes go across it, where the estimate has a kink.
+    estimate = np.where(nodes.above, _estimate()(nodes.x, values[chapter.threshold], values[chapter.scale]), 0.0)
     values[chapter.ambiguity] = evaluate("ambiguity_law", values, nodes)
     excess = evaluate("distance_law", values, nodes, estimate)
     defect = evaluate("defect_law", values, nodes, estimate)
@@ -429,6 +431,11 @@ class LearnedAttention:
         """The law of the learned matrix's eigenvalues."""
         cut = self.setting.penalty == "nuclear"
         return LearnedSpectrum(self.setting.target, self.variance, self.threshold, self.scale, cut)
+
+    def decomposition(self) -> ErrorCauses:
+        """The squared distance from the target by its causes: overfitting, underfitting, approximation, mismatch."""
+        cut = self.setting.penalty == "nuclear"
+        return error_causes(self.setting.target, self.variance, self.threshold, self.scale, cut)
 
     def singular_values_of_weights(self) -> WeightSpectrum:
         """The law of the singular values of W/√d. Raises ValueError without factors (Frobenius penalty)."""
