@@ -88,7 +88,7 @@ class SpikedSolution(_Computed):
     @classmethod
     def of(cls, component: str, output: str, *values: Any) -> Any:
         """The node for a component ("error", "test_error", …) and an output ("softmax", "linear", "quadratic")."""
-        return cls(Str(f"{component}:{output}"), *map(sp.sympify, values))
+        return cls(Str(f"{component}:{output}"), *(sp.sympify(value, strict=True) for value in values))
 
     def numeric(self) -> tuple[Any, tuple[Any, ...]]:
         """What the implementation needs: the names, and the expressions that become numbers."""
@@ -107,7 +107,7 @@ class FiniteSolution(_Computed):
     @classmethod
     def of(cls, component: str, *values: Any) -> Any:
         """The node for a component ("excess", "test_error", …) of a trained softmax layer of two tokens."""
-        return cls(Str(component), *map(sp.sympify, values))
+        return cls(Str(component), *(sp.sympify(value, strict=True) for value in values))
 
     def numeric(self) -> tuple[Any, tuple[Any, ...]]:
         """What the implementation needs: the component's name, and the expressions that become numbers."""
@@ -126,7 +126,7 @@ class InterpolatingError(_Computed):
     @classmethod
     def of(cls, mode_error: Any, *values: Any) -> Any:
         """The node for a relative error of a mode."""
-        return cls(Str("E"), mode_error, *map(sp.sympify, values))
+        return cls(Str("E"), mode_error, *(sp.sympify(value, strict=True) for value in values))
 
     def numeric(self) -> tuple[Any, tuple[Any, ...]]:
         """What the implementation needs: the mode's error, and the expressions that become numbers."""

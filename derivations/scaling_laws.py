@@ -1285,25 +1285,25 @@ overfitting_part = measured(
     "overfitting_part",
     "overfitting: what eigenvectors cost that had better be dropped",
     typical=(Rational(1, 10), _half),
-    notation="E_{\\rm over}",
+    notation=r"E_{\mathrm{over}}",
 )
 underfitting_part = measured(
     "underfitting_part",
     "underfitting: square of the target's modes that are not recovered",
     typical=(Rational(1, 10), _half),
-    notation="E_{\\rm under}",
+    notation=r"E_{\mathrm{under}}",
 )
 approximation_part = measured(
     "approximation_part",
     "approximation: error along recovered modes, whose eigenvectors are not the target's",
     typical=(Rational(1, 10), _half),
-    notation="E_{\\rm appr}",
+    notation=r"E_{\mathrm{appr}}",
 )
 mismatch_part = measured(
     "mismatch_part",
     "mismatch: distance of learned eigenvalues from the best ones along their eigenvectors",
     typical=(Rational(1, 10), _half),
-    notation="E_{\\rm mism}",
+    notation=r"E_{\mathrm{mism}}",
 )
 
 _all = Rational(1, 10), _half

@@ -93,7 +93,7 @@ def _rank(target: Target) -> float:
         return min(target.kappa0, 1.0)
     if target.eigenvalues is not None:
         return float(np.mean(target.eigenvalues > 0))
-    return 1.0 - sum(mass for place, mass in target._spectrum.atoms if place == 0)
+    return float(1 - sum(mass for place, mass in target._spectrum.atoms if place == 0))
 
 
 @lru_cache
