@@ -114,6 +114,25 @@ class FiniteSolution(_Computed):
         return self.args[0].name, self.args[1:]
 
 
+class FiniteInterpolation(_Computed):
+    """A component of the solution as λ → 0⁺ for a power-law target of finite dimension, whatever the outputs.
+
+    Arguments: the component, then PARAMETERS.
+    """
+
+    implementation = "numerics.finite_dimension:interpolating_component"
+    PARAMETERS = ("n_eff", "gamma", "noise", "outputs", "dimension")
+
+    @classmethod
+    def of(cls, component: str, *values: Any) -> Any:
+        """The node for a component ("error", "variance" or "threshold")."""
+        return cls(Str(component), *(sp.sympify(value, strict=True) for value in values))
+
+    def numeric(self) -> tuple[Any, tuple[Any, ...]]:
+        """What the implementation needs: the component's name, and the expressions that become numbers."""
+        return self.args[0].name, self.args[1:]
+
+
 class InterpolatingError(_Computed):
     """The E that solves δ² = (E + Δ/2)/(2Kn) with E = Σ σ² F(δ/σ), F the relative error of a mode.
 

@@ -11,7 +11,7 @@ import sympy as sp
 from sympy import Interval, Rational, oo
 
 from derivations._expectations import GaussianMean, SpectralTail, normal_tail, semicircle_tail
-from derivations._modes import FiniteSolution, ModeSum, SpikedSolution
+from derivations._modes import FiniteInterpolation, FiniteSolution, ModeSum, SpikedSolution
 from derivations.core import (
     Claim,
     Eq,
@@ -598,6 +598,28 @@ def interpolating_noise(line):
         Eq(noise_level, sp.sqrt((excess + noise / 2) / (2 * outputs * n_eff))),
         [general, gain, spread],
         "neither the loss's stiffness nor the response is left: universality",
+    )
+
+
+@law(
+    "interpolating-cut",
+    "Cut of the interpolating estimator",
+    source="P2, Section 3; derived here",
+    branch="λ → 0⁺ below interpolation, ε > 0: as many constraints as the kept eigenvalues can meet",
+)
+def interpolating_cut(line):
+    whole = line.use(response_law)
+    share = line.define(curvature, alpha * mean_curvature, "ṽ = αW")
+    fitted = line.limit(
+        line.use(linear_curvature), response, oo, mean_curvature * response, "labels are fitted", factor=response
+    )
+    line.compute(
+        lambda law_of_response, bend, late: Eq(
+            alpha * late.rhs,
+            law_of_response.rhs * curvature * (bend.rhs / (alpha * late.lhs / response)),
+        ),
+        "V ṽ = αWV: the response drops out",
+        (whole, share, fitted),
     )
 
 
