@@ -462,8 +462,10 @@ def _recovery_cut_by_depth():
 def _recovery_cut_by_depth_checks():
     at = {cut: 2 - depth}
     passing = (semicircle_tail(1, cut) - cut * semicircle_tail(0, cut)).subs(at)
-    yield "against the closed form of the tail", recovery_cut_by_depth.right, rank_share * (2 - depth) / (
-        (1 - rank_share) * passing
+    yield (
+        "against the closed form of the tail",
+        recovery_cut_by_depth.right,
+        rank_share * (2 - depth) / ((1 - rank_share) * passing),
     )
     whole = (1 - rank_share) * _past_the_cut(1) * (1 - recovery_cut_by_depth.right)
     yield "against the cut's equation", recovery_cut.right.subs(at), whole
