@@ -274,7 +274,7 @@ class SpectrumTarget:
         """Share of the modes that are not 0."""
         if self.eigenvalues is not None:
             return float(np.mean(self.eigenvalues > NO_MODE * self.eigenvalues[-1]))
-        return 1 - sum(weight for position, weight in self._spectrum.atoms if position == 0)
+        return float(1 - sum(weight for position, weight in self._spectrum.atoms if position == 0))
 
     def law(self) -> Any:
         """The target's own law."""
