@@ -99,10 +99,12 @@ class Estimates:
     q: Array
 
 
-def best_message_passing(task: Task, iterations: int, onsager: bool = True) -> Estimates:
+def best_message_passing(task: Task, iterations: int, undamped: int | None = None, onsager: bool = True) -> Estimates:
     """Iterate from S = 0 and V = Tr S₀²/d, with the eigenvalues of the task's target known.
 
-    Without `onsager` the channel is centred on the bare scores of S: for comparison only.
+    After the first `undamped` iterations (default: all) half of each iterate is kept: the fixed point is the same, and
+    small sizes, whose sensing matrices are less than random, do not swing. Without `onsager` the channel is centred on
+    the bare scores of S: for comparison only.
     """
     integer("iterations", iterations, 1, "the number of iterations")
     channel, known = LinearChannel.of(task), np.asarray(np.linalg.eigvalsh(task.target))
@@ -110,17 +112,20 @@ def best_message_passing(task: Task, iterations: int, onsager: bool = True) -> E
     matrix, variance = np.zeros_like(task.target), float(np.mean(known**2))
     memory = np.zeros_like(channel.observed)
     rows = []
-    for _ in range(iterations):
+    for step in range(iterations):
+        kept = 0.5 if undamped is not None and step >= undamped else 0.0
         centre = channel.scores(matrix) - (variance * memory if onsager else 0.0)
-        memory, trace = channel.gradient(centre, variance)
+        fresh, trace = channel.gradient(centre, variance)
+        memory = kept * memory + (1 - kept) * fresh
         curvature = alpha * trace
-        field = matrix + channel.pull(memory) / (size * curvature)
-        spread = alpha * float((memory**2).sum()) / task.samples / (2 * curvature**2)
+        field = matrix + channel.pull(fresh) / (size * curvature)
+        spread = alpha * float((fresh**2).sum()) / task.samples / (2 * curvature**2)
         values, vectors = np.linalg.eigh(field)
         images, slopes = denoised(np.asarray(values), known, spread)
-        matrix = (vectors * images) @ vectors.T
+        matrix = kept * matrix + (1 - kept) * (vectors * images) @ vectors.T
         matrix = (matrix + matrix.T) / 2
-        variance = spectral_divergence(values, images, slopes) / (size**2 * curvature)
+        response = spectral_divergence(values, images, slopes) / (size**2 * curvature)
+        variance = kept * variance + (1 - kept) * response
         m, q = overlaps(matrix, task.target)
         rows.append((float(np.sum((matrix - task.target) ** 2)) / size, m, q))
     error, m_path, q_path = np.array(rows).T
@@ -134,27 +139,29 @@ def attention_bayes_amp(
     """Message passing with the best spectral denoiser on softmax labels of a Gaussian teacher of known eigenvalues.
 
     The teacher is scaled to Tr S₀²/d = 1 + κ₀, its value at d → ∞. Parameters: alpha, kappa0, noise; both temperatures
-    are 1. Options: `tokens` T, `iterations` K, `path` P < K. Returns `error_path`, ‖S − S₀‖²/d after the iterations
-    1 … P, and `error_path_bare` of a run without the Onsager term; `error`, `m`, `q` of the last iterate, `change` (of
-    the error in the last iteration), `target_square`, and `alpha` and `kappa0` as realised.
+    are 1. Options: `tokens` T, `iterations` K, of which the first `undamped` U are plain, `path` P ≤ U. Returns
+    `error_path`, ‖S − S₀‖²/d after the iterations 1 … P, and `error_path_bare` of a run without the Onsager term;
+    `error`, `m`, `q` of the last iterate, `change` (of the error in the last iteration, from Tr S₀²/d in the first),
+    `target_square`, and `alpha` and `kappa0` as realised.
     """
     width = round(size * parameters["kappa0"]) / size
     target = draw_target(size, parameters["kappa0"], generator)
     target *= math.sqrt((1 + width) / overlaps(target, target)[1])
     setting = Setting(noise=parameters["noise"], tokens=options["tokens"])
     task = draw(size, parameters["alpha"], None, target, setting, generator)
-    steps, shown = options["iterations"], options["path"]
-    if not 1 <= shown < steps:
-        raise ValueError(f"path must lie between 1 and iterations - 1 = {steps - 1}, got {shown}")
-    run = best_message_passing(task, steps)
+    steps, plain, shown = (options[name] for name in ("iterations", "undamped", "path"))
+    if not 1 <= shown <= plain <= steps:
+        raise ValueError(f"options must have 1 <= path <= undamped <= iterations, got {shown}, {plain} and {steps}")
+    run = best_message_passing(task, steps, plain)
+    square = overlaps(target, target)[1]
     return {
         "error_path": run.error[:shown],
         "error_path_bare": best_message_passing(task, shown, onsager=False).error,
         "error": float(run.error[-1]),
         "m": float(run.m[-1]),
         "q": float(run.q[-1]),
-        "change": abs(float(run.error[-1] - run.error[-2])),
-        "target_square": overlaps(target, target)[1],
+        "change": abs(float(run.error[-1] - [square, *run.error][-2])),
+        "target_square": square,
         "alpha": task.samples / task.size**2,
         "kappa0": width,
     }
