@@ -11,7 +11,7 @@ import sympy as sp
 from sympy import Interval, Rational, oo
 
 from derivations._expectations import GaussianMean, SpectralTail, normal_tail, semicircle_tail
-from derivations._modes import FiniteInterpolation, FiniteSolution, ModeSum, SpikedSolution
+from derivations._modes import FiniteSolution, ModeSum, SpikedSolution
 from derivations.core import (
     Claim,
     Eq,
