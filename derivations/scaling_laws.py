@@ -11,7 +11,7 @@ import sympy as sp
 from sympy import Interval, Rational, oo
 
 from derivations._expectations import GaussianMean, SpectralTail, normal_tail, semicircle_tail
-from derivations._modes import FiniteSolution, ModeSum, SpikedSolution
+from derivations._modes import FiniteInterpolation, FiniteSolution, ModeSum, SpikedSolution
 from derivations.core import (
     Claim,
     Eq,
@@ -926,6 +926,26 @@ def bias_limited(line):
     unit = line.define(ell, level * sp.sqrt(dimension / n_eff), "ℓ by the level of the penalty")
     line.follows(
         Eq(excess, (level * dimension / (mean_gain * n_eff)) ** 2), [count, penalty, unit], "the dimension squared"
+    )
+
+
+@law(
+    "error-floor",
+    "Error that is left at a fixed penalty",
+    source="derived here",
+    branch="n_eff → ∞ at fixed ℓ: noise and cut vanish; with noisy softmax labels the scale stays below 1, and the "
+    "noise-limited law needs ℓ → 0",
+)
+def error_floor(line):
+    total = line.use(spiked_error)
+    energy = line.define(target_square, modes_below(strength**2, oo), "the target's modes")
+    late = [
+        line.define(noise_level, sp.Integer(0), "no noise is left on a mode"),
+        line.define(cut, sp.Integer(0), "nor a cut"),
+        line.define(recovered, sp.Integer(0), "no mode is lost"),
+    ]
+    line.follows(
+        Eq(excess, (1 - scale) ** 2 * target_square), [total, energy, *late], "each mode misses what the scale takes"
     )
 
 
@@ -1851,6 +1871,14 @@ growing_sample = Experiment(
     {},
     {**_real, "output": "softmax", "along": "n_eff"},
 )
+# K = 2 scores, a penalty far below the critical one: what is left is the interpolating layer, whatever the outputs.
+interpolating_quadratic = _trained_on_few(
+    "interpolating",
+    "quadratic",
+    Rational(1, 10),
+    standard={32: 160, 48: 80, 64: 48, 80: 30},
+    count=3,
+)
 many_modes = Experiment(
     "causes-at-extensive-rank",
     causes_model,
@@ -1929,6 +1957,31 @@ def _sticking_claim(name, resolution, wrong):
     )
 
 
+def _universality_claim(resolution):
+    """Quadratic outputs against the interpolating equations for K scores, in which no output function is left."""
+
+    def at(**changed):
+        values = {"n_eff": n_eff, "gamma": gamma, "noise": noise, "outputs": sp.Integer(2), "dimension": dimension}
+        values |= changed
+        node = FiniteInterpolation.of("error", *(values[name] for name in FiniteInterpolation.PARAMETERS))
+        return (Eq(interpolating_error.right, node),)
+
+    return Claim(
+        f"{interpolating_quadratic.name}-error",
+        interpolating_error,
+        interpolating_quadratic,
+        Limit(1, 2, resolution, relative=True, rates=(Rational(2, 3), Rational(4, 3))),
+        lambda: {
+            "neighbouring exponent: 1.2 for 1": at(gamma=Rational(6, 5)),
+            "label noise twice: Δ for Δ/2": at(noise=2 * noise),
+            "K of one token less": at(outputs=sp.Integer(1)),
+        },
+        reads={excess: _observed["excess"]},
+        given=at(),
+        note="At the same finite d. The equations know of the outputs only how many scores they see.",
+    )
+
+
 def _causes_claim(experiment):
     """The sum of the causes in every draw."""
     parts = {
@@ -1970,6 +2023,7 @@ claims = (
     _causes_claim(few_tokens),
     _sticking_claim("error", 0.13, (_exponent, _doubled)),
     _sticking_claim("test-error", 0.08, (_exponent, _doubled)),
+    _universality_claim(0.2),
     _causes_claim(many_modes),
     Claim(
         "more-outliers-lower-error",
