@@ -131,7 +131,6 @@ def _advice(output: Output, residual: float, inexact: float) -> str:
 
 
 NOTHING = 1e-150  # its square is the least number that does not underflow
-VANISHING = ("error", "delta", "epsilon", "approximation", "mismatch")
 
 
 class _Curve:
@@ -173,7 +172,9 @@ class _Curve:
         fitted = float(solved("interpolating_gain", chapter.mean_gain)({chapter.response: 1.0, **self._outputs()}))
         beyond = n_eff * fitted - state.of_modes  # V W → K, as the scale is 1
         point = _point(output, state, beyond, True)
-        return point._replace(**dict.fromkeys(VANISHING, 0.0)) if exact else point
+        if exact:
+            point = point._replace(error=0.0, delta=0.0, epsilon=0.0, approximation=0.0, mismatch=0.0)
+        return point
 
     def _outputs(self) -> dict[Any, float]:
         return {chapter.outputs: self.setting.output.outputs}
@@ -248,7 +249,7 @@ def best_penalty(n_eff: Any, gamma: Any, noise: Any = 0.5, tokens: int = 2, outp
     return plain(np.array(values).reshape(arrays[0].shape))
 
 
-SCAN = np.linspace(np.log(1e-8), np.log(10.0), 15)  # of ℓ over the critical one, where the least test error is sought
+SCAN = np.linspace(np.log(1e-8), np.log(10.0), 10)  # of ℓ over the critical one, where the least test error is sought
 CLOSE = 1e-3  # in log ℓ
 
 
