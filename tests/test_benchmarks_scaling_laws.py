@@ -35,7 +35,7 @@ def test_hundred_sizes_of_a_million_modes(benchmark: Any) -> None:
     curve = interpolating_error(sizes, modes)
     np.testing.assert_allclose(curve[50], plain(), rtol=1e-9)
     whole = interpolating_error(sizes, 1.0)
-    np.testing.assert_allclose(curve[:50], whole[:50], rtol=1e-5)  # the list lacks the modes beyond
+    np.testing.assert_allclose(curve, whole, atol=7e-7)  # the list lacks the modes beyond, of square 6.1e-7
     ratio = compare(
         benchmark,
         lambda: interpolating_error(sizes, modes),
