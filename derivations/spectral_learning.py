@@ -287,12 +287,14 @@ cut = variable(
 )
 depth = variable(
     "depth",
-    "distance x = 2 − c of the threshold from the edge of the noise on the null space",
+    "distance ζ = 2 − c of the threshold from the edge of the noise on the null space",
     Interval.open(0, 2),
     (Rational(1, 8), Rational(3, 2)),
-    notation="x",
+    notation=r"\zeta",
 )
-depth_equation_side = measured("depth_equation_side", "bias over noise that passes: 1 at perfect recovery")
+depth_equation_side = measured(
+    "depth_equation_side", "bias over noise that passes: 1 at perfect recovery", notation=r"\mathcal{B}"
+)
 cut_equation_side = measured("cut_equation_side", "right side of the equation for c")
 
 
@@ -436,7 +438,7 @@ recovery_cut: Law = Law(
 
 
 def _past_the_cut(power):
-    """∫_c^2 (t − c)^power √(4 − t²)/(2π) dt at c = 2 − x: every factor is positive, and nothing cancels at the edge."""
+    """∫_c^2 (t − c)^power √(4 − t²)/(2π) dt at c = 2 − ζ: every factor is positive, and nothing cancels at the edge."""
     front = depth ** (power + Rational(3, 2)) * sp.beta(power + 1, Rational(3, 2)) / sp.pi
     return front.rewrite(sp.gamma) * sp.hyper((-_half, Rational(3, 2)), (power + Rational(5, 2),), depth / 4)
 
@@ -446,7 +448,7 @@ def _recovery_load_by_depth():
     yield "noise that passes, and bias", recovery_load.statement
     yield "the cut's distance from the edge", Eq(cut, 2 - depth)
     yield (
-        "t = 2 − x(1 − u) makes the noise that passes an Euler integral; 1 − (1 − r)² = r(2 − r)",
+        "t = 2 − ζ(1 − u) makes the noise that passes an Euler integral; 1 − (1 − r)² = r(2 − r)",
         Eq(load, (rank_share * (1 + share + share * (2 - depth) ** 2) + share**2 * _past_the_cut(2)) / 2),
     )
 
@@ -462,8 +464,10 @@ def _recovery_cut_by_depth():
 def _recovery_cut_by_depth_checks():
     at = {cut: 2 - depth}
     passing = (semicircle_tail(1, cut) - cut * semicircle_tail(0, cut)).subs(at)
-    yield "against the closed form of the tail", recovery_cut_by_depth.right, rank_share * (2 - depth) / (
-        (1 - rank_share) * passing
+    yield (
+        "against the closed form of the tail",
+        recovery_cut_by_depth.right,
+        rank_share * (2 - depth) / ((1 - rank_share) * passing),
     )
     whole = (1 - rank_share) * _past_the_cut(1) * (1 - recovery_cut_by_depth.right)
     yield "against the cut's equation", recovery_cut.right.subs(at), whole
@@ -477,7 +481,7 @@ recovery_load_by_depth: Law = Law(
     checks=lambda: (
         ("against the closed form", recovery_load_by_depth.right, recovery_load.right.subs(cut, 2 - depth)),
     ),
-    branch="the form that keeps its digits as r → 0, where x falls like r^(2/5)",
+    branch="the form that keeps its digits as r → 0, where ζ falls like r^(2/5)",
 )
 recovery_cut_by_depth: Law = Law(
     "recovery-cut-by-depth",
@@ -485,7 +489,7 @@ recovery_cut_by_depth: Law = Law(
     _recovery_cut_by_depth,
     source="derived here",
     checks=_recovery_cut_by_depth_checks,
-    branch="x where the right side is 1; it falls with x",
+    branch="ζ where the right side is 1; it falls with ζ",
 )
 
 

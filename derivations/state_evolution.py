@@ -7,6 +7,7 @@ Six numbers describe the minimum: three of the learned matrix (m, q, V) and thre
 from __future__ import annotations
 
 import itertools
+from functools import lru_cache
 from typing import Any
 
 import sympy as sp
@@ -130,6 +131,9 @@ hilbert = variable(
 )
 variance = variable(
     "variance", "variance v of the semicircle on the target", _positive, (Rational(1, 5), 1), notation="v"
+)
+density = variable(
+    "density", "density of the noisy target", _positive, (Rational(1, 5), Rational(1, 2)), notation=r"\rho"
 )
 threshold = variable(
     "threshold",
@@ -575,6 +579,7 @@ def linear_gradient():
     return ((least - field) / response).subs(scores)
 
 
+@lru_cache
 def linear_means():
     """The channel's means for the quadratic loss, in closed form."""
     gradient = linear_gradient()
@@ -916,12 +921,18 @@ def tail(integrand):
     return SpectralTail(integrand, point, hilbert, threshold)
 
 
+def _semicircle(spread):
+    """Density of a semicircle around 0."""
+    return sp.sqrt(4 * spread - point**2) / (2 * sp.pi * spread)
+
+
 def on_multiple_of_identity(expression):
     """The expression for the target s₀·1: the semicircle around s₀, where h = (x − s₀)/(2v), in closed form."""
 
     def integral(node):
         body, _, _, lower = node.args
         moved = body.subs(hilbert, (point - centre) / (2 * variance)).subs(point, point + centre)
+        moved = moved.subs(density, _semicircle(variance))
         if lower == -oo:
             lower = centre - 2 * sp.sqrt(variance)
         return SpectralTail(moved, point, hilbert, lower - centre).over_semicircle(variance)
@@ -933,7 +944,7 @@ def on_gaussian_target(node):
     """The integral for a target that is itself a semicircle of square Q₀: the noisy one has variance Q₀ + v."""
     body, _, _, lower = node.args
     whole = target_square + variance
-    moved = body.subs(hilbert, point / (2 * whole))
+    moved = body.subs({hilbert: point / (2 * whole), density: _semicircle(whole)})
     return SpectralTail(moved, point, hilbert, -2 * sp.sqrt(whole) if lower == -oo else lower).over_semicircle(whole)
 
 
@@ -962,7 +973,6 @@ def _posterior():
 
 
 def _posterior_checks():
-    density = variable("density", "density of the noisy target", _positive, (Rational(1, 5), _half), notation=r"\rho")
     resolvent = hilbert - sp.I * sp.pi * density
     subordinate = point - variance * resolvent
     yield (

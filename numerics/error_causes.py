@@ -56,8 +56,9 @@ def error_causes(target: Target, variance: float, threshold: float, scale: float
     Integrals over eigenvalues are split where eigenvectors begin or cease to be worth keeping.
     """
     if variance == 0:  # nothing is learned, or the target itself
-        share = float(scale > 0)
-        return ErrorCauses(0.0, (1 - share) * target.square, 0.0, share * (scale - 1) ** 2 * target.square, share)
+        if scale == 0:
+            return ErrorCauses(0.0, target.square, 0.0, 0.0, 0.0)
+        return ErrorCauses(0.0, 0.0, 0.0, (scale - 1) ** 2 * target.square, _rank(target))
     bands = target.noisy(variance).support()
     lowest = max(threshold, bands[0][0]) if cut else bands[0][0]
     if lowest >= bands[-1][1]:
@@ -84,6 +85,15 @@ def error_causes(target: Target, variance: float, threshold: float, scale: float
         mismatch=float(mismatch),
         recovered=float(share),
     )
+
+
+def _rank(target: Target) -> float:
+    """Share of the target's modes that are not 0."""
+    if isinstance(target, GaussianTarget):
+        return min(target.kappa0, 1.0)
+    if target.eigenvalues is not None:
+        return float(np.mean(target.eigenvalues > 0))
+    return float(1 - sum(mass for place, mass in target._spectrum.atoms if place == 0))
 
 
 @lru_cache

@@ -1,4 +1,4 @@
-"""The penalty of least test error at extensive rank, with factors (nuclear norm) and entry by entry (Frobenius norm)."""
+"""The penalty of least test error at extensive rank, with factors (nuclear norm) and without (Frobenius norm)."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ Everything here is the spiked limit, d → ∞ at fixed n/d. A curve is one call
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -131,7 +132,6 @@ def _advice(output: Output, residual: float, inexact: float) -> str:
 
 
 NOTHING = 1e-150  # its square is the least number that does not underflow
-VANISHING = ("error", "delta", "epsilon", "approximation", "mismatch")
 
 
 class _Curve:
@@ -173,7 +173,9 @@ class _Curve:
         fitted = float(solved("interpolating_gain", chapter.mean_gain)({chapter.response: 1.0, **self._outputs()}))
         beyond = n_eff * fitted - state.of_modes  # V W → K, as the scale is 1
         point = _point(output, state, beyond, True)
-        return point._replace(**dict.fromkeys(VANISHING, 0.0)) if exact else point
+        if exact:
+            point = point._replace(error=0.0, delta=0.0, epsilon=0.0, approximation=0.0, mismatch=0.0)
+        return point
 
     def _outputs(self) -> dict[Any, float]:
         return {chapter.outputs: self.setting.output.outputs}
@@ -236,7 +238,7 @@ def best_penalty(n_eff: Any, gamma: Any, noise: Any = 0.5, tokens: int = 2, outp
     """The ℓ of least test error in the spiked limit; arguments of `learned`, arrays of the broadcast shape.
 
     With linear and quadratic outputs all ℓ up to the critical one are equally good: the critical one is returned. With
-    a softmax the minimum is flat in log ℓ (found to 1e-2 or so), and few sequences are best interpolated: 0 is returned
+    a softmax the minimum is flat in log ℓ (found to 2e-2 or so), and few sequences are best interpolated: 0 is returned
     where no ℓ > 0 is better.
     """
     modes, function = modes_of(gamma), output_of(output, tokens)
@@ -248,8 +250,8 @@ def best_penalty(n_eff: Any, gamma: Any, noise: Any = 0.5, tokens: int = 2, outp
     return plain(np.array(values).reshape(arrays[0].shape))
 
 
-SCAN = np.linspace(np.log(1e-8), np.log(10.0), 15)  # of ℓ over the critical one, where the least test error is sought
-CLOSE = 1e-3  # in log ℓ
+SCAN = np.linspace(np.log(1e-8), np.log(10.0), 10)  # of ℓ over the critical one, where the least test error is sought
+CLOSE = 1e-2  # in log ℓ
 
 
 def _best(curve: _Curve, n_eff: float, output: str) -> float:
@@ -324,6 +326,9 @@ def _mode(mode: Any) -> Array:
     return np.asarray(array)
 
 
+SECANTS, ROOT = 12, 1e-9
+
+
 def _emergence_at(curve: _Curve, mode: float, ell: float) -> float:
     """The n_eff at which the least strength that is learned falls to the mode's."""
     modes, solver = curve.setting.modes, curve.solver
@@ -340,14 +345,30 @@ def _emergence_at(curve: _Curve, mode: float, ell: float) -> float:
         return float(np.log(found.problem.state(found.logs).recovered / strength))
 
     outputs = np.asarray(curve.setting.output.outputs)
-    low = float(np.log(emergence_of(np.asarray(mode), modes, np.asarray(curve.setting.noise), outputs, "erm")))
-    high, step = low, 0.5
-    while excess(low) < 0:
-        low, step = low - step, 2 * step
+    start = float(np.log(emergence_of(np.asarray(mode), modes, np.asarray(curve.setting.noise), outputs, "erm")))
+    return float(np.exp(_falling_root(excess, start)))
+
+
+def _falling_root(excess: Callable[[float], float], start: float) -> float:
+    """Where a falling function of slope near −½ passes 0: by secants, else between two points."""
+    points = [(start, excess(start))]
+    points.append((start + 2 * points[0][1], excess(start + 2 * points[0][1])))
+    for _ in range(SECANTS):
+        (before, high), (at, low) = points[-2:]
+        if abs(low) <= ROOT:
+            return at
+        slope = (low - high) / (at - before) if at != before else 0.0
+        if not -5.0 < slope < -0.05:
+            break
+        points.append((at - low / slope, excess(at - low / slope)))
+    low_end = high_end = start
     step = 0.5
-    while excess(high) > 0:
-        high, step = high + step, 2 * step
-    return float(np.exp(brentq(excess, low, high, xtol=1e-9))) if high > low else float(np.exp(low))
+    while excess(low_end) < 0:
+        low_end, step = low_end - step, 2 * step
+    step = 0.5
+    while excess(high_end) > 0:
+        high_end, step = high_end + step, 2 * step
+    return float(brentq(excess, low_end, high_end, xtol=ROOT)) if high_end > low_end else start
 
 
 # -- what laws and claims read ----------------------------------------------------------------------------------------

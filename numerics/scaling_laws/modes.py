@@ -50,7 +50,8 @@ class PowerLaw:
 
     def __init__(self, gamma: float) -> None:
         self.gamma = gamma
-        self.largest = float(zeta(2 * gamma) ** -0.5)
+        self._total = float(zeta(2 * gamma, 1.0))
+        self.largest = self._total**-0.5
 
     def count(self, cut: Array) -> Array:
         """Number of modes above the cut."""
@@ -60,14 +61,12 @@ class PowerLaw:
         """Σ (σ/cut)^power over the first `count` modes."""
         if power == 0:
             return np.asarray(count, dtype=float)
-        if power == 2:  # what the tail leaves
-            return (1 - self.tail(count)) / np.square(cut)
         last = self.strength(np.maximum(count, 1.0)) / cut
         return np.asarray(last**power * relative_power_sum(count, -self.gamma * power))
 
     def tail(self, count: Array) -> Array:
         """Σ σ² over all but the first `count` modes."""
-        return np.asarray(self.largest**2 * zeta(2 * self.gamma, np.asarray(count) + 1.0))
+        return np.asarray(zeta(2 * self.gamma, np.asarray(count) + 1.0) / self._total)
 
     def strength(self, mode: Array) -> Array:
         """σ of a mode by its number."""

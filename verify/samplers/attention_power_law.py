@@ -17,11 +17,30 @@ from verify.samplers.attention_error import Decomposition
 from verify.samplers.attention_learning import TOLERANCE, UNUSABLE, Streams, default_parametrisation, draw
 from verify.samplers.attention_minimise import Objective, minimise, spectrum_and_rank
 from verify.samplers.attention_outputs import draw_output_task, fresh_errors, part
-from verify.samplers.attention_task import Array, Setting, Task, choice, draw_target, integer, number, overlaps
+from verify.samplers.attention_task import (
+    MEANINGS,
+    Array,
+    Setting,
+    Task,
+    choice,
+    draw_target,
+    integer,
+    number,
+    overlaps,
+)
 
 FRESH = 32_768  # fresh sequences for the test error: its sampling error, about 1e-3, is that between replicates
 CAUSES = ("overfitting", "underfitting", "approximation", "mismatch")
 SHOWN = 20  # eigenvectors whose overlap with their own mode is reported
+
+MEANINGS.update(
+    {
+        "n_eff": "n/d, sequences per dimension",
+        "ell": "the penalty's lam · √(d/n_eff)",
+        "gamma": "the exponent of the teacher's eigenvalues i^(−gamma)",
+        "ratio": "how many times more sequences, or penalty, the second run has",
+    }
+)
 
 
 def power_law(size: int, gamma: float) -> Array:

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from verify.samplers import sampler
-from verify.samplers.attention_task import Array, integer, number
+
+Array = NDArray[np.float64]
 
 GAP = 1e-8  # relative duality gap above which a solution is an error rather than a draw
 STEPS = 50  # segments of the path per measurement: a few per measurement are met in practice
@@ -97,14 +99,11 @@ def basis_pursuit(
     min(p, 10) coordinates of x̂ and x₀), and `gap`, the relative duality gap. Raises ArithmeticError if that is not
     below 1e-8.
     """
-    integer("size", size, 2, "p, the number of coordinates")
-    samples = integer("n", parameters["n"], 1, "the number of measurements")
-    if samples > size:
-        raise ValueError(f"n must be at most size = {size}, the number of coordinates, got {samples}")
-    signal = np.arange(1, size + 1, dtype=float) ** -number("gamma", parameters["gamma"], least=0.0)
+    samples, gamma, variance = _checked(size, parameters)
+    signal = np.arange(1, size + 1, dtype=float) ** -gamma
     signal /= np.linalg.norm(signal)
     matrix = generator.standard_normal((samples, size))
-    noise = math.sqrt(number("noise", parameters["noise"], least=0.0)) * generator.standard_normal(samples)
+    noise = math.sqrt(variance) * generator.standard_normal(samples)
     solution, gap = basis_pursuit_solution(matrix, matrix @ signal + noise)
     if not gap <= GAP:
         raise ArithmeticError(f"the relative duality gap is {gap:.2g} at n = {samples}, p = {size}, above {GAP:g}")
@@ -116,3 +115,13 @@ def basis_pursuit(
         "signal": signal[:SHOWN],
         "gap": gap,
     }
+
+
+def _checked(size: int, parameters: dict[str, float]) -> tuple[int, float, float]:
+    samples, gamma, variance = parameters["n"], parameters["gamma"], parameters["noise"]
+    if not (1 <= samples <= size and samples == int(samples)):
+        raise ValueError(f"n must be a whole number of measurements from 1 to size = {size} (p), got {samples!r}")
+    for name, value in (("gamma", gamma), ("noise", variance)):
+        if not (math.isfinite(value) and value >= 0):
+            raise ValueError(f"{name} must be finite and >= 0, got {value!r}")
+    return int(samples), gamma, variance
