@@ -10,11 +10,13 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
+from derivations import bayes_optimal
 from derivations import scaling_laws as chapter
 from derivations import state_evolution as equations
 from numerics import scaling_laws as theory
-from numerics.error_causes import error_causes
+from numerics.compile import function
 from numerics.scaling_laws.mode_sums import evaluate, solved
 from numerics.state_evolution import NotSolvedError, sweep
 from verify.figures import COLOURS, notation, points
@@ -278,7 +280,7 @@ def draw_causes(figure: Any, seed: int) -> str:
     _stack(left, grid, parts, COUNTS, shares)
     left.set(xlabel=SEQUENCES, ylabel=ERROR, title=f"few modes, {notation(chapter.ell)} = {ELL}")
     solutions = [one for one in sweep("alpha", np.geomspace(*EXTENSIVE_GRID), **EXTENSIVE) if one.converged]
-    causes = [error_causes(one.setting.target, one.variance, one.threshold, one.scale) for one in solutions]
+    causes = [one.decomposition() for one in solutions]
     stacked = {name: np.array([getattr(one, name) for one in causes]) for name, *_ in CAUSES}
     runs = [[_extensive(ratio, seed, k) for k in range(EXTENSIVE_DRAWS)] for ratio in RATIOS]
     shares = {name: np.array([[run[name] for run in row] for row in runs]) for name, *_ in CAUSES}
@@ -349,20 +351,23 @@ def draw_tokens(figure: Any, seed: int) -> str:
 
 # -- price of the nuclear norm ----------------------------------------------------------------------------------------
 
-PRICE, PRICE_POINTS, LATE = (0.1, 1e8), 300, 1e18
-PRICES = ((0.5, "blue", "-"), (0.0, "green", "--"))  # label noise
+PRICE, PRICE_POINTS = (0.1, 1e8), 300
+PRICES = (  # label noise, and the law of the price
+    (0.5, bayes_optimal.price_with_noise, "blue", "-"),
+    (0.0, bayes_optimal.price_without_noise, "green", "--"),
+)
 
 
 def draw_price(figure: Any, seed: int) -> str:
     """The interpolating against the Bayes-optimal estimate, with and without label noise."""
     left, right = figure.subplots(1, 2)
     grid = np.geomspace(*PRICE, PRICE_POINTS)
-    for noise, colour, line in PRICES:
+    for noise, law, colour, line in PRICES:
         label = f"{notation(chapter.noise)} = {noise:g}"
         pair = [estimate(grid, GAMMA, noise, SOFTMAX) for estimate in (theory.interpolating_error, theory.bayes_error)]
         for error, width, words in zip(pair, (2.0, 1.0), ("nuclear norm", "Bayes-optimal"), strict=True):
             left.plot(grid, error, color=COLOURS[colour], ls=line, lw=width, label=f"{words}, {label}")
-        limit = _price(GAMMA, noise)
+        limit = _price(law)
         right.plot(grid, pair[0] / pair[1], color=COLOURS[colour], ls=line, lw=2, label=label)
         right.axhline(limit, color=COLOURS[colour], lw=0.8)
         right.annotate(f"{limit:.4g}", (PRICE[0], limit), xytext=(2, 3), textcoords="offset points", fontsize=9)
@@ -370,7 +375,7 @@ def draw_price(figure: Any, seed: int) -> str:
     right.set(xscale="log", ylim=(0.95, 2.4), xlabel=SEQUENCES, ylabel="error over the Bayes-optimal one")
     left.legend(frameon=False, fontsize=9, loc="lower left")
     right.legend(frameon=False, fontsize=9, loc="lower right")
-    ratio = _price(GAMMA, PRICES[0][0])
+    ratio = _price(bayes_optimal.price_with_noise)
     return (
         f"The interpolating estimate (nuclear norm, lam -> 0) against the Bayes-optimal one, gamma = {GAMMA:g}, "
         f"softmax labels of two tokens (K = {SOFTMAX}), d -> infinity. Both have the same exponents; what the nuclear "
@@ -379,11 +384,9 @@ def draw_price(figure: Any, seed: int) -> str:
     )
 
 
-def _price(gamma: float, noise: float) -> float:
-    """The ratio of the errors at so many sequences that only the constants are left."""
-    return float(
-        theory.interpolating_error(LATE, gamma, noise, SOFTMAX) / theory.bayes_error(LATE, gamma, noise, SOFTMAX)
-    )
+def _price(law: Any) -> float:
+    """What the ratio of the errors tends to with many sequences."""
+    return float(function(sp.powsimp(law.right), (chapter.gamma,))(GAMMA))  # powers of n_eff cancel
 
 
 # -- factors against entries ------------------------------------------------------------------------------------------
