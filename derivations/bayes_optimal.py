@@ -166,7 +166,7 @@ def _():
     "bayes-noise",
     "Noise on the target, Bayes-optimal",
     source="Barbier, Krzakala, Macris, Miolane & Zdeborová 2019; derived here",
-    branch="solved together with the law bayes-error; of several solutions the one of least free energy",
+    branch="solved together with the law bayes-error: E/v falls as v grows, so that there is one solution",
 )
 def bayes_noise(line):
     general = line.use(variance_law)
@@ -669,7 +669,7 @@ two_tokens = Experiment(
     "bayes-message-passing",
     message_passing_model,
     {alpha: _half, kappa0: _half, noise: _half},
-    {24: 150, 32: 120, 48: 80, 64: 60, 96: 40},
+    {24: 150, 32: 120, 48: 100, 64: 80, 96: 40},
     {},
     {"tokens": 2, **_settled},
 )
@@ -677,15 +677,15 @@ six_iterations = Experiment(
     "bayes-message-passing-begun",
     message_passing_model,
     {alpha: _half, kappa0: _half, noise: _half},
-    {24: 60, 32: 40, 48: 30, 96: 30},
-    {24: 60, 32: 40, 48: 30, 96: 30},
+    {24: 60, 32: 40, 48: 30, 80: 30},
+    {24: 60, 32: 40, 48: 30, 80: 30},
     {"tokens": 2, **_begun},
 )
 three_tokens = Experiment(
     "bayes-message-passing-of-low-rank",
     message_passing_model,
     {alpha: _quarter, kappa0: _quarter, noise: _half},
-    {24: 150, 32: 120, 48: 80, 64: 60, 96: 40},
+    {24: 150, 32: 120, 48: 100, 64: 100, 96: 50},
     {},
     {"tokens": 3, **_settled},
 )
@@ -747,9 +747,9 @@ _near = (_noise_mistake, _scores_mistake, _entries_mistake)
 _all_mistakes = (*_near, _length_mistake, _uncut_mistake, _positive_mistake)
 
 claims = (
-    _claim("error", bayes_error, excess, "error", six_iterations, 0.2, _near, sp.Integer(6)),
+    _claim("error", bayes_error, excess, "error", six_iterations, 0.25, _near, sp.Integer(6)),
     _claim("error", bayes_error, excess, "error", two_tokens, 0.12, _all_mistakes),
     _claim("square", bayes_square, q, "square", two_tokens, 0.03, (_noise_mistake, _entries_mistake), column="q"),
-    _claim("path", bayes_error, excess, "error", two_tokens, 0.12, (*_near, _bare_mistake), _step, "error_path"),
+    _claim("path", bayes_error, excess, "error", two_tokens, 0.18, (*_near, _bare_mistake), _step, "error_path"),
     _claim("error", bayes_error, excess, "error", three_tokens, 0.15, _all_mistakes),
 )
