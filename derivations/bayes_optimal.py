@@ -663,7 +663,7 @@ message_passing_model = Model(
     ("tokens", "iterations", "undamped", "path"),
 )
 _half, _quarter = Rational(1, 2), Rational(1, 4)
-_settled, _begun = {"iterations": 20, "undamped": 4, "path": 4}, {"iterations": 6, "undamped": 6, "path": 1}
+_settled, _begun = {"iterations": 20, "undamped": 3, "path": 3}, {"iterations": 6, "undamped": 6, "path": 1}
 _step = variable("step", "iteration of message passing", sp.S.Naturals, (1, 2, 3, 4), notation="k")
 two_tokens = Experiment(
     "bayes-message-passing",
