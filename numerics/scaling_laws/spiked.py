@@ -26,6 +26,7 @@ COARSE, COARSE_STOP, STOP = 0, 1e-7, 1e-9
 RESIDUAL = 1e-8  # largest relative change of an unknown in one undamped iteration that counts as converged
 NEWTON_STEPS = 40
 DIFFERENCE = 1e-5
+UNBOUNDED = 150.0  # logarithm of an unknown that no parameters give
 FAINTEST = -60.0  # logarithm of a noise level that counts as none
 LONGEST = 1.0  # of a Newton step, in a logarithm
 STICKING, CUTTING, CRITICAL = "sticking", "cutting", "critical"
@@ -81,7 +82,9 @@ class Setting:
         """The learned matrix; `response` None: as the modes alone make it."""
         values: dict[Any, float] = {chapter.noise_level: delta, chapter.cut: cut, chapter.scale: scale}
         edge = float(bulk_edge()(values))
-        recovered = float(evaluate("recovered_strength", {**values, chapter.cut: max(cut, edge)}))
+        # In units of δ, where squares at the bulk's edge cancel exactly.
+        relative = {chapter.noise_level: 1.0, chapter.cut: max(cut, edge) / delta}
+        recovered = delta * float(evaluate("recovered_strength", relative))
         count = self.modes.count(np.asarray(recovered))
         where = (self.modes, count, recovered)
         parts = tuple(float(evaluate(f"spiked_{cause}", values, *where)) for cause in CAUSES)
@@ -154,7 +157,7 @@ class Problem:
 
     def residual(self, logs: Array, level: int, rules: tuple[int, ...], search: bool = False) -> Array:
         """Logarithms of what the sequences give over what was assumed, a row for each rule; NaN if nothing is left."""
-        if not (np.isfinite(logs).all() and np.abs(logs).max() < 300):
+        if not (np.isfinite(logs).all() and np.abs(logs).max() < UNBOUNDED):
             return np.full((len(rules), 3), np.nan)
         state = self.state(logs)
         if not (state.response >= 0 and np.isfinite(state.error)):
@@ -291,7 +294,7 @@ class Quadratic:
             return float(np.log(needed / ell))
 
         high = 1.0
-        while excess(high) < 0 and high < 200:
+        while excess(high) < 0 and high < -FAINTEST:
             high *= 2
         low = 1e-6
         third = low if excess(low) >= 0 else float(brentq(excess, low, high, xtol=1e-13))
