@@ -12,6 +12,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.symbol import Str
 
+from derivations._expectations import FIXED_POINT
 from derivations.core.language import EXAMPLE, NodeOfModes
 
 
@@ -114,6 +115,25 @@ class FiniteSolution(_Computed):
         return self.args[0].name, self.args[1:]
 
 
+class FiniteInterpolation(_Computed):
+    """A component of the solution as λ → 0⁺ for a power-law target of finite dimension, whatever the outputs.
+
+    Arguments: the component, then PARAMETERS.
+    """
+
+    implementation = "numerics.finite_dimension:interpolating_component"
+    PARAMETERS = ("n_eff", "gamma", "noise", "outputs", "dimension")
+
+    @classmethod
+    def of(cls, component: str, *values: Any) -> Any:
+        """The node for a component ("error", "variance" or "threshold")."""
+        return cls(Str(component), *(sp.sympify(value, strict=True) for value in values))
+
+    def numeric(self) -> tuple[Any, tuple[Any, ...]]:
+        """What the implementation needs: the component's name, and the expressions that become numbers."""
+        return self.args[0].name, self.args[1:]
+
+
 class InterpolatingError(_Computed):
     """The E that solves δ² = (E + Δ/2)/(2Kn) with E = Σ σ² F(δ/σ), F the relative error of a mode.
 
@@ -135,3 +155,22 @@ class InterpolatingError(_Computed):
     @property
     def free_symbols(self) -> set[Any]:
         return set().union(*(argument.free_symbols for argument in self.args[2:]))
+
+
+class BayesSolution(_Computed):
+    """Error or square of the Bayes-optimal estimate at extensive rank, or of the estimate with another denoiser.
+
+    Arguments: "component:denoiser", PARAMETERS, and an iteration of message passing from 0 (or FIXED_POINT).
+    """
+
+    implementation = "numerics.bayes_optimal:solution_component"
+    PARAMETERS = ("alpha", "kappa0", "noise", "outputs")
+
+    @classmethod
+    def of(cls, component: str, denoiser: str, *values: Any, iteration: Any = FIXED_POINT) -> Any:
+        """The node for a component ("error", "square") and a denoiser ("bayes", "entries", "uncut", "positive")."""
+        return cls(Str(f"{component}:{denoiser}"), *map(sp.sympify, values), iteration)
+
+    def numeric(self) -> tuple[Any, tuple[Any, ...]]:
+        """What the implementation needs: the names, and the expressions that become numbers."""
+        return tuple(self.args[0].name.split(":")), self.args[1:]

@@ -11,8 +11,8 @@ import sympy as sp
 from sympy import Rational, oo
 
 from derivations._expectations import SpectralTail
-from derivations._modes import ModeSum
-from derivations.core import Eq, law, measured
+from derivations._modes import FIXED_POINT, BayesSolution, ModeSum
+from derivations.core import Claim, Eq, Experiment, Limit, Model, law, measured, observable, variable
 from derivations.scaling_laws import (
     constant,
     constant_of,
@@ -61,6 +61,7 @@ from derivations.state_evolution import (
     estimate,
     excess,
     hilbert,
+    kappa0,
     labels,
     learned_differences,
     logistic,
@@ -70,6 +71,7 @@ from derivations.state_evolution import (
     on_gaussian_target,
     on_multiple_of_identity,
     outputs,
+    outputs_law,
     point,
     posterior,
     posterior_law,
@@ -78,6 +80,7 @@ from derivations.state_evolution import (
     signal_gain,
     stiffness,
     target_square,
+    tokens,
     variance,
     variance_law,
 )
@@ -630,3 +633,117 @@ def price_of_recovery(line):
     nuclear, bayes = line.use(recovery_low_rank), line.use(recovery_by_passing)
     share = line.limit(bayes, rank_share, 0, load / rank_share, "low rank", factor=1 / rank_share)
     _quotient(line, nuclear, share, "constraints for each, over the rank")
+
+
+# Models and claims ----------------------------------------------------------------------------------------------------
+
+_observed = {
+    name: observable(name, meaning)
+    for name, meaning in (
+        ("error", "‖Ŝ − S₀‖²/d after the last iteration"),
+        ("m", "Tr Ŝ S₀/d after the last iteration"),
+        ("q", "Tr Ŝ²/d after the last iteration"),
+        ("error_path", "‖Ŝ − S₀‖²/d after each iteration"),
+        ("error_path_bare", "‖Ŝ − S₀‖²/d after each iteration without the Onsager term"),
+    )
+}
+message_passing_model = Model(
+    "attention_bayes_amp",
+    "approximate message passing, with the best denoiser of a target of known eigenvalues, on softmax labels that are "
+    "turned back into noisy scores; from S = 0",
+    (alpha, kappa0, noise),
+    tuple(_observed.values()),
+    (alpha, kappa0),
+    ("tokens", "iterations", "undamped", "path"),
+)
+_half, _quarter = Rational(1, 2), Rational(1, 4)
+_settled, _begun = {"iterations": 20, "undamped": 4, "path": 4}, {"iterations": 6, "undamped": 6, "path": 1}
+_step = variable("step", "iteration of message passing", sp.S.Naturals, (1, 2, 3, 4), notation="k")
+two_tokens = Experiment(
+    "bayes-message-passing",
+    message_passing_model,
+    {alpha: _half, kappa0: _half, noise: _half},
+    {24: 150, 32: 120, 48: 80, 64: 60, 96: 40},
+    {},
+    {"tokens": 2, **_settled},
+)
+six_iterations = Experiment(
+    "bayes-message-passing-begun",
+    message_passing_model,
+    {alpha: _half, kappa0: _half, noise: _half},
+    {24: 60, 32: 40, 48: 30, 96: 30},
+    {24: 60, 32: 40, 48: 30, 96: 30},
+    {"tokens": 2, **_begun},
+)
+three_tokens = Experiment(
+    "bayes-message-passing-of-low-rank",
+    message_passing_model,
+    {alpha: _quarter, kappa0: _quarter, noise: _half},
+    {24: 150, 32: 120, 48: 80, 64: 60, 96: 40},
+    {},
+    {"tokens": 3, **_settled},
+)
+
+_noise_mistake = "Δ for Δ/2: the whole variance of a diagonal score"
+_scores_mistake = "T(T + 1)/2 scores: the constant that softmax ignores counted"
+_length_mistake = "K of another number of tokens"
+_entries_mistake = "Wiener's filter, entry by entry: Q₀v/(Q₀ + v)"
+_uncut_mistake = "4v²∫h²ρ forgotten: E = v"
+_positive_mistake = "the positive part of the noisy target for its best function"
+_bare_mistake = "message passing without its Onsager term"
+
+
+def _solved(component, length, iteration=FIXED_POINT, denoiser="bayes", **changed):
+    """A component of the solution for T = `length` tokens, with parameters replaced by name."""
+    values = {"alpha": alpha, "kappa0": kappa0, "noise": noise, "outputs": outputs_law.right.subs(tokens, length)}
+    return BayesSolution.of(component, denoiser, *(values | changed).values(), iteration=iteration)
+
+
+def _wrong_solutions(length, **common):
+    """What the same equations give with one mistake each."""
+    length_of = sp.Integer(length)
+    mistakes = {
+        _noise_mistake: {"noise": 2 * noise},
+        _scores_mistake: {"outputs": length_of * (length_of + 1) / 2},
+        _length_mistake: {"outputs": outputs_law.right.subs(tokens, length + 1)},
+        _entries_mistake: {"denoiser": "entries"},
+        _uncut_mistake: {"denoiser": "uncut"},
+        _positive_mistake: {"denoiser": "positive"},
+    }
+    return {name: _solved(length=length, **common, **change) for name, change in mistakes.items()}
+
+
+def _claim(name, law_of, symbol, component, experiment, resolution, wrong, iteration=FIXED_POINT, column=None):
+    common = {"component": component, "iteration": iteration}
+    length = experiment.options["tokens"]
+
+    def given(node):
+        return (Eq(law_of.right, node),)
+
+    def rivals():
+        known = _wrong_solutions(length, **common)
+        bare = {symbol: _observed["error_path_bare"]}
+        return {mistake: bare if mistake == _bare_mistake else given(known[mistake]) for mistake in wrong}
+
+    return Claim(
+        f"{experiment.name}-{name}",
+        law_of,
+        experiment,
+        Limit(1, 2, resolution, True),
+        rivals,
+        reads={symbol: _observed[column or component]},
+        given=given(_solved(length=length, **common)),
+        points=None if iteration != _step else (_step, tuple(range(1, experiment.options["path"] + 1))),
+    )
+
+
+_near = (_noise_mistake, _scores_mistake, _entries_mistake)
+_all_mistakes = (*_near, _length_mistake, _uncut_mistake, _positive_mistake)
+
+claims = (
+    _claim("error", bayes_error, excess, "error", six_iterations, 0.2, _near, sp.Integer(6)),
+    _claim("error", bayes_error, excess, "error", two_tokens, 0.12, _all_mistakes),
+    _claim("square", bayes_square, q, "square", two_tokens, 0.03, (_noise_mistake, _entries_mistake), column="q"),
+    _claim("path", bayes_error, excess, "error", two_tokens, 0.12, (*_near, _bare_mistake), _step, "error_path"),
+    _claim("error", bayes_error, excess, "error", three_tokens, 0.15, _all_mistakes),
+)

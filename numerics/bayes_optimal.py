@@ -6,6 +6,7 @@ noise exceeds the target the error is the target's square less the estimate's, e
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -16,14 +17,18 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from derivations import bayes_optimal as chapter
+from derivations import scaling_laws as scaling
 from derivations import state_evolution as equations
 from derivations._expectations import SpectralTail
 from derivations.spectral_learning import load, rank_share, samples_law
 from numerics.compile import function
 from numerics.spectral_learning import GaussianTarget, Target, target_of
+from numerics.state_evolution import evaluate
 from numerics.validate import check, plain, scalar
 
 Array = np.ndarray[Any, Any]
+
+Estimator = Callable[[Target, float], tuple[float, float]]
 
 STOP = 1e-14  # on log v
 SMALL = 1e-10  # noise over the target's square at which a target without label noise counts as recovered
@@ -72,8 +77,16 @@ def solve(
     converged = residual <= ENOUGH
     missed = int(np.count_nonzero(~converged))
     note = f"the equations do not hold at {missed} of {ratios.size} alpha; use another alpha nearby" if missed else ""
-    columns = (ratios, error, square, np.sqrt(variance), variance, error == 0, converged)
-    return BayesOptimal(*(plain(column) for column in columns), note)
+    return BayesOptimal(
+        alpha=plain(ratios),
+        error=plain(error),
+        overlap=plain(square),
+        delta=plain(np.sqrt(variance)),
+        variance=plain(variance),
+        recovered=plain(error == 0),
+        converged=plain(converged),
+        note=note,
+    )
 
 
 def recovery_threshold(kappa0: float, tokens: int = 2) -> float:
@@ -83,6 +96,11 @@ def recovery_threshold(kappa0: float, tokens: int = 2) -> float:
     """
     share = min(scalar(equations.kappa0, kappa0), 1.0)
     return float(_samples()(_threshold()(share), scalar(equations.tokens, tokens)))
+
+
+def iterates(target: Target, alpha: float, noise: float, scores: float, count: int) -> tuple[tuple[float, float], ...]:
+    """Errors and squares after 1, …, `count` steps of message passing from S = 0 (laws as in `solve`)."""
+    return tuple(_steps(target, alpha, noise, scores, count, minimal_error))
 
 
 def minimal_error(target: Target, variance: float) -> tuple[float, float]:
@@ -97,24 +115,27 @@ def minimal_error(target: Target, variance: float) -> tuple[float, float]:
     return max(by_noise, 0.0), target.square - max(by_noise, 0.0)
 
 
-def _one(target: Target, alpha: float, noise: float, scores: float) -> tuple[float, float, float, float]:
-    """Variance, error, square and relative residual at one α."""
+def _one(
+    target: Target, alpha: float, noise: float, scores: float, estimator: Estimator | None = None
+) -> tuple[float, float, float, float]:
+    """Variance, error, square and relative residual at one α; `estimator` gives error and square at a variance."""
+    error_of = minimal_error if estimator is None else estimator
 
     def gap(log_variance: float) -> float:
         value = float(np.exp(log_variance))
-        return float(np.log(_noise()(minimal_error(target, value)[0], alpha, noise, scores) / value))
+        return float(np.log(_noise()(error_of(target, value)[0], alpha, noise, scores) / value))
 
     lowest = float(_noise()(0.0, alpha, noise, scores))
     if lowest == 0.0 and _recovered(target, alpha, scores):
         return 0.0, 0.0, target.square, 0.0
     low = np.log(max(lowest, SMALL * target.square if lowest == 0.0 else 0.0))
     high = np.log(float(_noise()(target.square, alpha, noise, scores)))
-    if gap(low) <= 0:  # nothing is left to learn: a target that is a multiple of the identity
-        root = low
-    else:
-        root = brentq(gap, low, high + 1e-9, xtol=STOP, rtol=1e-15)
+    while gap(high) > 1e-9:  # an error that grows with the noise
+        high += 1.0
+    # At the lower end nothing is left to learn: a target that is a multiple of the identity.
+    root = low if gap(low) <= 0 else brentq(gap, low, high + 1e-9, xtol=STOP, rtol=1e-15)
     variance = float(np.exp(root))
-    error, square = minimal_error(target, variance)
+    error, square = error_of(target, variance)
     residual = abs(float(_noise()(error, alpha, noise, scores)) / variance - 1)
     return variance, error, square, residual
 
@@ -125,6 +146,70 @@ def _recovered(target: Target, alpha: float, scores: float) -> bool:
         return alpha * scores >= float(_threshold()(min(target.kappa0, 1.0)))
     small = SMALL * target.square
     return float(_noise()(minimal_error(target, small)[0], alpha, 0.0, scores)) <= small
+
+
+def _steps(
+    target: Target, alpha: float, noise: float, scores: float, count: int, error_of: Estimator
+) -> Iterator[tuple[float, float]]:
+    error = target.square
+    for _ in range(count):
+        error, square = error_of(target, float(_noise()(error, alpha, noise, scores)))
+        yield error, square
+
+
+# -- what claims read -------------------------------------------------------------------------------------------------
+
+
+def solution_component(names: tuple[str, str], *values: Any) -> Any:
+    """Numbers for the node `BayesSolution`: error or square, of a denoiser, at a fixed point or after some steps.
+
+    `values` (which broadcast): α, κ₀, Δ, the number of scores, and the iteration (−1: the fixed point).
+    """
+    return np.vectorize(lambda *one: _component(names, tuple(map(float, one))), otypes=[float])(*values)
+
+
+@lru_cache(maxsize=1024)
+def _component(names: tuple[str, str], values: tuple[float, ...]) -> float:
+    component, denoiser = names
+    alpha, kappa0, noise, scores, last = values
+    place = {"error": 0, "square": 1}[component]
+    target, error_of = GaussianTarget(kappa0), ESTIMATORS[denoiser]
+    if last < 0:
+        return _one(target, alpha, noise, scores, error_of)[1:][place]
+    return list(_steps(target, alpha, noise, scores, int(last), error_of))[-1][place]
+
+
+def _without_spectrum(name: str) -> Estimator:
+    """Error of an estimate by a law of v and the target's square; what its square lacks is the error (Nishimori)."""
+
+    def error_of(target: Target, variance: float) -> tuple[float, float]:
+        law = function(getattr(scaling, name).right, (equations.target_square, equations.variance))
+        error = float(law(target.square, variance))
+        return error, target.square - error
+
+    return error_of
+
+
+def _positive_part(target: Target, variance: float) -> tuple[float, float]:
+    """The positive part of the noisy target."""
+    nodes = target.nodes(variance, 0.0)
+    values = {
+        equations.target_square: target.square,
+        equations.variance: variance,
+        equations.threshold: 0.0,
+        equations.scale: 1.0,
+    }
+    values[equations.ambiguity] = evaluate("ambiguity_law", values, nodes)
+    return evaluate("distance_law", values, nodes, np.maximum(nodes.x, 0.0)), evaluate("square_law", values, nodes)
+
+
+# The Bayes-optimal denoiser, and others that it is compared with.
+ESTIMATORS: dict[str, Estimator] = {
+    "bayes": minimal_error,
+    "entries": _without_spectrum("entries_error"),
+    "uncut": _without_spectrum("error_without_cut"),
+    "positive": _positive_part,
+}
 
 
 # -- laws, compiled -------------------------------------------------------------------------------------------------

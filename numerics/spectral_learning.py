@@ -75,6 +75,7 @@ class GaussianTarget:
         self.kappa0 = kappa0
         self.rank = min(kappa0, 1.0)  # share of the modes that are not 0
         self.square = float(_square()(kappa0))
+        self._last: tuple[tuple[float, float], Nodes] | None = None
 
     def edges(self, variance: float) -> tuple[list[tuple[float, float]], Array]:
         """Bands of the noisy target and all four branch points of its Cauchy transform."""
@@ -109,7 +110,12 @@ class GaussianTarget:
         return np.asarray(g)
 
     def nodes(self, variance: float, threshold: float) -> Nodes:
-        """Nodes over every band, split at the threshold."""
+        """Nodes over every band, split at the threshold (the last ones are kept)."""
+        if self._last is None or self._last[0] != (variance, threshold):
+            self._last = ((variance, threshold), self._nodes(variance, threshold))
+        return self._last[1]
+
+    def _nodes(self, variance: float, threshold: float) -> Nodes:
         bands, branch = self.edges(variance)
         parts = []
         for low, high in bands:
@@ -268,7 +274,7 @@ class SpectrumTarget:
         """Share of the modes that are not 0."""
         if self.eigenvalues is not None:
             return float(np.mean(self.eigenvalues > NO_MODE * self.eigenvalues[-1]))
-        return 1 - sum(weight for position, weight in self._spectrum.atoms if position == 0)
+        return float(1 - sum(weight for position, weight in self._spectrum.atoms if position == 0))
 
     def law(self) -> Any:
         """The target's own law."""

@@ -175,7 +175,7 @@ def _regime(values: dict[Any, Any], gamma: float) -> Array:
     conditions = {
         "plateau": least >= modes.largest,
         "overfitting-resolved": (least < last) & resolved & late,
-        "bias": beyond & (least < last),
+        "bias": (beyond | late) & (least < last),  # beyond interpolation the cut does not stick
         "regularisation-limited": beyond,
         "peak": _at_peak(values, error),
         "overfitting": late & (values[chapter.noise] > 0),
