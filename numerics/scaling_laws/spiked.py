@@ -155,6 +155,11 @@ class Problem:
             return self.setting.state(delta, edge * third, scale, None, self.ell, self.n_eff)
         return self.setting.state(delta, edge, scale, None, third, self.n_eff)
 
+    def differences(self, logs: Array) -> Array:
+        """Steps of difference quotients: near recovery the scale matters on the scale of the error."""
+        size = float(np.sqrt(self.state(logs).error / self.setting.modes.square))
+        return np.array([DIFFERENCE, min(DIFFERENCE, max(1e-3 * size, 1e-12)), DIFFERENCE])
+
     def residual(self, logs: Array, level: int, rules: tuple[int, ...], search: bool = False) -> Array:
         """Logarithms of what the sequences give over what was assumed, a row for each rule; NaN if nothing is left."""
         if not (np.isfinite(logs).all() and np.abs(logs).max() < UNBOUNDED):
@@ -204,7 +209,8 @@ def newton(problem: Problem, logs: Array, level: int, rules: tuple[int, ...], st
             break
         fresh = jacobian is None
         if fresh:
-            columns = [(mean(logs + DIFFERENCE * axis) - at) / DIFFERENCE for axis in np.eye(3)]
+            steps = np.diag(problem.differences(logs))
+            columns = [(mean(logs + step) - at) / step.sum() for step in steps]
             jacobian = np.stack(columns, axis=1)
         if not np.isfinite(jacobian).all() or abs(np.linalg.det(jacobian)) < 1e-200:
             break
@@ -254,7 +260,8 @@ class Quadratic:
         delta, error = self.noise_level(n_eff)
         critical = float(evaluate("critical_penalty", {chapter.mean_power: self._power(error, 0.0)}))
         if critical == 0:  # every mode is recovered without a penalty: any penalty cuts more than the noise
-            return Start(((CUTTING, self._cutting(n_eff, ell)),))
+            cutting = self._cutting(n_eff, ell)
+            return Start(((CUTTING, _unscaled(cutting)), (CUTTING, cutting)))
         share = min(ell / critical, 0.9)
         values = {chapter.mean_power: self._power(error, 0.0) * share**2, **self._values(error)}
         response = float(_response_of_power()(values))
@@ -265,7 +272,8 @@ class Quadratic:
         guess = np.log([delta, self.scale if share > 0.5 else 1.0, response])
         if sticks:
             return Start(((STICKING, guess), (CUTTING, np.array([guess[0], guess[1], 0.02]))))
-        return Start(((CUTTING, self._cutting(n_eff, ell, delta)), (STICKING, guess)))
+        cutting = self._cutting(n_eff, ell, delta)
+        return Start(((CUTTING, cutting), (STICKING, guess), (CUTTING, _unscaled(cutting))))
 
     def noise_level(self, n_eff: float) -> tuple[float, float]:
         """Noise level and error as λ → 0⁺."""
@@ -324,6 +332,11 @@ class Quadratic:
                 low -= 2.0
             root = float(brentq(balance, low, high, xtol=1e-14)) if balance(low) > 0 else low
         return self.setting.state(float(np.exp(root)), cut, 1.0, 0.0, 1.0, n_eff)
+
+
+def _unscaled(logs: Array) -> Array:
+    """The same unknowns with scale 1, which labels without noise bring about."""
+    return np.array([logs[0], 0.0, logs[2]])
 
 
 @lru_cache
