@@ -226,6 +226,25 @@ def test_modes_put_back_into_every_equation() -> None:
         assert found.V * 50 * gain / found.eta == pytest.approx(share, rel=1e-7)
 
 
+@pytest.mark.parametrize(
+    ("n_eff", "modes", "ell", "output"),
+    [
+        (14_906.2, [0.132, 0.14, 0.474, 0.475, 0.784, 0.882, 0.961], 3.13e-5, "softmax"),
+        (1.126e9, [1.63, 1.99], 7.42e-6, "linear"),
+        (5.05e9, 1.7, 7.7e-6, "softmax"),
+        (1.02e7, [0.161, 0.5], 0.187, "softmax"),
+    ],
+)
+def test_recovery_without_noise(n_eff: float, modes: Any, ell: float, output: str) -> None:
+    """Far above the critical penalty, and so near to recovery that only the bias of the cut is left."""
+    found = laws.learned(n_eff, modes, ell, noise=0.0, output=output)
+    assert found.converged and not found.sticking and found.error < 1e-6
+    if not isinstance(modes, float):
+        assert found.modes == len(modes)
+    if output == "linear":
+        assert found.error == pytest.approx(2 * found.epsilon**2, rel=1e-6)
+
+
 def test_linear_outputs_do_not_depend_on_a_weak_penalty() -> None:
     """Below the critical ℓ linear outputs have the interpolating error; a softmax has it only as λ → 0⁺."""
     critical = laws.critical_penalty(100, 1.0, output="linear")

@@ -472,10 +472,8 @@ class Solver:
         if found.problem.phase == CRITICAL:
             return self.output.error_of_rules(moves[:, 2])
         base = found.problem.state(found.logs).error
-        gradient = [
-            found.problem.state(found.logs + DIFFERENCE * axis).error / base / DIFFERENCE - 1 / DIFFERENCE
-            for axis in np.eye(3)
-        ]
+        steps = np.diag(found.problem.differences(found.logs))
+        gradient = [(found.problem.state(found.logs + step).error / base - 1) / step.sum() for step in steps]
         return self.output.error_of_rules(moves @ np.array(gradient))
 
 
