@@ -774,30 +774,27 @@ def _atoms(candidates: Sequence[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]
     return tuple(kept)
 
 
-NUMBER = sp.Dummy("number", positive=True)  # the parameter of an operation in general
-
-
-def parameter_of(law: FreeLaw) -> Any:
-    """The number that an operation depends on; 1 for those that depend on none."""
-    numbers = [v for f in fields(law) if not isinstance(v := getattr(law, f.name), FreeLaw)]  # type: ignore[arg-type]
-    return numbers[0] if numbers else Integer(1)
-
-
-@lru_cache(maxsize=16)
-def general(kind: Any) -> FreeLaw:
-    """An operation of this kind with `NUMBER` for its parameter: what its `outside` gives holds for every law."""
-    return kind(**{f.name: MarchenkoPastur(1) if f.type == "FreeLaw" else NUMBER for f in fields(kind)})  # type: ignore[no-any-return]
-
-
 def _inside(law: FreeLaw) -> dict[Any, Any]:
     """The inner law's z and G at a point of the law's curve, as what replaces them: the inverse of `outside`."""
-    return {symbol: value.subs(NUMBER, parameter_of(law)) for symbol, value in _turned(type(law)).items()}
+    parameters = [f.name for f in fields(law) if not isinstance(getattr(law, f.name), FreeLaw)]  # type: ignore[arg-type]
+    numbers = [getattr(law, name) for name in parameters]
+    return {
+        symbol: value.subs(dict(zip(_NUMBERS, numbers, strict=False)))
+        for symbol, value in _inverse(type(law), tuple(parameters)).items()
+    }
+
+
+_NUMBERS = (sp.Dummy("number", positive=True),)
 
 
 @lru_cache(maxsize=16)
-def _turned(kind: type) -> dict[Any, Any]:
+def _inverse(kind: type, parameters: tuple[str, ...]) -> dict[Any, Any]:
+    names = {
+        "jump" if kind is FreePoisson else "law": MarchenkoPastur(1),
+        **dict(zip(parameters, _NUMBERS, strict=False)),
+    }
     at, value = sp.Dummy("at"), sp.Dummy("value")
-    point = general(kind).outside(_point(at, value))
+    point = kind(**names).outside(_point(at, value))
     (found,) = sp.solve(
         [sp.numer(sp.together(point.z - z)), sp.numer(sp.together(point.value - g))], [at, value], dict=True
     )

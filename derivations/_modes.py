@@ -89,11 +89,49 @@ class SpikedSolution(_Computed):
     @classmethod
     def of(cls, component: str, output: str, *values: Any) -> Any:
         """The node for a component ("error", "test_error", …) and an output ("softmax", "linear", "quadratic")."""
-        return cls(Str(f"{component}:{output}"), *map(sp.sympify, values))
+        return cls(Str(f"{component}:{output}"), *(sp.sympify(value, strict=True) for value in values))
 
     def numeric(self) -> tuple[Any, tuple[Any, ...]]:
         """What the implementation needs: the names, and the expressions that become numbers."""
         return tuple(self.args[0].name.split(":")), self.args[1:]
+
+
+class FiniteSolution(_Computed):
+    """A component of the mean-field solution for a power-law target of finite dimension, whose d modes are all there.
+
+    Arguments: the component, then PARAMETERS.
+    """
+
+    implementation = "numerics.finite_dimension:finite_component"
+    PARAMETERS = ("n_eff", "gamma", "ell", "noise", "dimension")
+
+    @classmethod
+    def of(cls, component: str, *values: Any) -> Any:
+        """The node for a component ("excess", "test_error", …) of a trained softmax layer of two tokens."""
+        return cls(Str(component), *(sp.sympify(value, strict=True) for value in values))
+
+    def numeric(self) -> tuple[Any, tuple[Any, ...]]:
+        """What the implementation needs: the component's name, and the expressions that become numbers."""
+        return self.args[0].name, self.args[1:]
+
+
+class FiniteInterpolation(_Computed):
+    """A component of the solution as λ → 0⁺ for a power-law target of finite dimension, whatever the outputs.
+
+    Arguments: the component, then PARAMETERS.
+    """
+
+    implementation = "numerics.finite_dimension:interpolating_component"
+    PARAMETERS = ("n_eff", "gamma", "noise", "outputs", "dimension")
+
+    @classmethod
+    def of(cls, component: str, *values: Any) -> Any:
+        """The node for a component ("error", "variance" or "threshold")."""
+        return cls(Str(component), *(sp.sympify(value, strict=True) for value in values))
+
+    def numeric(self) -> tuple[Any, tuple[Any, ...]]:
+        """What the implementation needs: the component's name, and the expressions that become numbers."""
+        return self.args[0].name, self.args[1:]
 
 
 class InterpolatingError(_Computed):
@@ -108,7 +146,7 @@ class InterpolatingError(_Computed):
     @classmethod
     def of(cls, mode_error: Any, *values: Any) -> Any:
         """The node for a relative error of a mode."""
-        return cls(Str("E"), mode_error, *map(sp.sympify, values))
+        return cls(Str("E"), mode_error, *(sp.sympify(value, strict=True) for value in values))
 
     def numeric(self) -> tuple[Any, tuple[Any, ...]]:
         """What the implementation needs: the mode's error, and the expressions that become numbers."""

@@ -8,11 +8,11 @@ the mean-field equations hold is proved for related models; the claims test it b
 from __future__ import annotations
 
 import sympy as sp
-from sympy import Eq, Rational, oo
+from sympy import Rational, oo
 
 from derivations._expectations import SpectralTail
 from derivations._modes import FIXED_POINT, BayesSolution, ModeSum
-from derivations.core import Claim, Experiment, Limit, Model, law, measured, observable, variable
+from derivations.core import Claim, Eq, Experiment, Limit, Model, law, measured, observable, variable
 from derivations.scaling_laws import (
     constant,
     constant_of,
@@ -351,7 +351,7 @@ def bayes_mode(line):
     along = line.use(posterior_law)
     scaled = line.define(mode_value, posterior / sp.sqrt(dimension), "in units of √d")
     place = line.use(mode_location)
-    stands = line.compute(lambda known: Eq(point, known.rhs, evaluate=False), "where the mode stands", (place,))
+    stands = line.compute(lambda known: Eq(point, known.rhs), "where the mode stands", (place,))
     transform = line.define(hilbert, 1 / mode, "the Hilbert transform of a bulk of zeros there")
     spike = line.define(mode, sp.sqrt(dimension) * strength, "a mode of strength σ")
     noise_of_mode = _unit(line)
@@ -400,7 +400,7 @@ def mode_error_bayes(line):
     total = line.define(excess, q + target_square - 2 * m, "‖Ŝ − S₀‖²/d")
     whole = line.substitute(total, product, square)
     one = line.compute(
-        lambda known: Eq(mode_error, 1 + summands(known.rhs - target_square) / strength**2, evaluate=False),
+        lambda known: Eq(mode_error, 1 + summands(known.rhs - target_square) / strength**2),
         "one mode's share, over its square",
         (whole,),
     )
@@ -447,7 +447,7 @@ def emergence_bayes(line):
     here = line.define(noise_level, own, "the mode emerges where the noise level falls to its strength")
     at = line.substitute(noise_of_mode, error, here)
     line.compute(
-        lambda known: Eq(n_eff, n_eff * known.rhs**2 / known.lhs**2, evaluate=False),
+        lambda known: Eq(n_eff, n_eff * known.rhs**2 / known.lhs**2),
         "solve for the number of sequences",
         (at,),
     )
@@ -488,7 +488,7 @@ def bayes_many_modes(line):
     many = over_many_modes(line, error)
     shape = line.use(bayes_constant)
     line.compute(
-        lambda known, value: Eq(excess, constant * sp.simplify(known.rhs / value.rhs), evaluate=False),
+        lambda known, value: Eq(excess, constant * sp.simplify(known.rhs / value.rhs)),
         "the constant, named",
         (many, shape),
     )
@@ -508,9 +508,7 @@ def _():
 def bayes_noise_limited(line):
     error = line.use(bayes_many_modes)
     general = line.use(spiked_bayes_noise)
-    small = line.compute(
-        lambda known: Eq(noise_level, known.rhs.subs(excess, 0), evaluate=False), "E ≪ Δ/2", (general,)
-    )
+    small = line.compute(lambda known: Eq(noise_level, known.rhs.subs(excess, 0)), "E ≪ Δ/2", (general,))
     line.follows(
         Eq(excess, constant * leading ** (1 / gamma) * (noise / (4 * outputs * n_eff)) ** (1 - 1 / (2 * gamma))),
         [error, small],
@@ -527,9 +525,7 @@ def bayes_noise_limited(line):
 def bayes_noiseless(line):
     error = line.use(bayes_many_modes)
     general = line.use(spiked_bayes_noise)
-    quiet = line.compute(
-        lambda known: Eq(noise_level, known.rhs.subs(noise, 0), evaluate=False), "no noise", (general,)
-    )
+    quiet = line.compute(lambda known: Eq(noise_level, known.rhs.subs(noise, 0)), "no noise", (general,))
     both = line.compute(isolated, "insert, and collect the powers of E", (error, quiet))
     line.follows(
         Eq(excess, leading**2 * constant ** (2 * gamma) * (2 * outputs * n_eff) ** (1 - 2 * gamma)),
@@ -543,13 +539,13 @@ def bayes_noiseless(line):
 
 def _quotient(line, above, below, words):
     """The price as the quotient of two lines."""
-    return line.compute(lambda one, other: Eq(price, one.rhs / other.rhs, evaluate=False), words, (above, below))
+    return line.compute(lambda one, other: Eq(price, one.rhs / other.rhs), words, (above, below))
 
 
 def _with_value(line, error, value):
     """A scaling law with its constant's value."""
     return line.compute(
-        lambda known, number: Eq(excess, known.rhs.subs(constant, number.rhs), evaluate=False),
+        lambda known, number: Eq(excess, known.rhs.subs(constant, number.rhs)),
         "the constant's value",
         (error, value),
     )
@@ -596,9 +592,7 @@ def price_without_noise(line):
     nuclear, bayes = line.use(noiseless), line.use(bayes_noiseless)
     constants = line.use(price_with_noise, "the quotient of the constants")
     line.compute(
-        lambda one, other, known: Eq(
-            price, one.rhs.subs(constant, known.rhs) / other.rhs.subs(constant, 1), evaluate=False
-        ),
+        lambda one, other, known: Eq(price, one.rhs.subs(constant, known.rhs) / other.rhs.subs(constant, 1)),
         "in units of the Bayes-optimal constant: the error is its own noise, which adds to the price",
         (nuclear, bayes, constants),
     )
@@ -724,7 +718,7 @@ def _claim(name, law_of, symbol, component, experiment, resolution, wrong, itera
     length = experiment.options["tokens"]
 
     def given(node):
-        return (Eq(law_of.right, node, evaluate=False),)
+        return (Eq(law_of.right, node),)
 
     def rivals():
         known = _wrong_solutions(length, **common)

@@ -348,7 +348,7 @@ def _power_subordination():
     yield "S-transform of the power, at the m of the law at w", Eq((1 + m) / (m * z), ((1 + m) / (m * w)) ** exponent)
     inverse = w * (w * m / (1 + m)) ** (exponent - 1)
     yield "solve for z", Eq(z, inverse)
-    yield "insert the factor", Eq(z, ProductPower(_levels, exponent).outside(Point(w, resolvent, factor)).z)
+    yield "insert the factor", Eq(z, w * factor ** (exponent - 1))
     yield (
         "logarithms; Im log K lies in (−π, 0] as Im log w lies in [0, π)",
         Eq(sp.log(z), sp.log(w) + (exponent - 1) * sp.log(power_factor.right)),
@@ -358,9 +358,8 @@ def _power_subordination():
 def _power_subordination_checks():
     inverse = _wishart_inverse()
     at = {w: inverse, resolvent: (1 + m) / inverse, exponent: 2}
-    insert = {factor: power_factor.right}
-    solved = w * (w * m / (1 + m)) ** (exponent - 1)
-    yield "solved for z", solved.subs(m, resolvent * w - 1), sp.exp(power_subordination.right).subs(insert)
+    computed = ProductPower(_levels, exponent).outside(Point(w, resolvent, power_factor.right)).z
+    yield "what is computed", computed, sp.exp(power_subordination.right)
     yield (
         "two copies of Marchenko–Pastur",
         sp.exp(power_subordination.right.subs(at)),
@@ -380,13 +379,13 @@ power_subordination = Law(
 
 def _sum_subordination():
     yield "R-transforms at the common value of G, z = R + 1/G", Eq(_R(g), (w - 1 / g) + (other - 1 / g))
-    yield "z = R + 1/G for the sum", Eq(z, _joined(FreeSum, lambda at: g))
+    yield "z = R + 1/G for the sum", Eq(z, w + other - 1 / g)
 
 
 def _joined(kind, value):
-    """z of a sum or product as the calculus has it: from the first argument and the second law's z − 1/G."""
+    """z of a sum or product as it is computed: from the first argument and the second law's z − 1/G."""
     first, second = (Point(at, value(at), at - 1 / value(at)) for at in (w, other))
-    return sp.expand(sp.cancel(kind(_signs, MarchenkoPastur(c)).outside(first, second).z))
+    return kind(_signs, MarchenkoPastur(c)).outside(first, second).z
 
 
 sum_subordination = Law(
@@ -395,7 +394,7 @@ sum_subordination = Law(
     _sum_subordination,
     source="Biane 1998; Belinschi & Bercovici 2007; derived here",
     checks=lambda: [
-        ("R-transforms add", sum_subordination.right - 1 / g, (w - 1 / g) + (other - 1 / g)),
+        ("what is computed", _joined(FreeSum, lambda at: g), sum_subordination.right),
         (
             "signs and a Wishart matrix: their own inverse functions",
             sum_subordination.right.subs(
@@ -410,7 +409,7 @@ sum_subordination = Law(
 
 def _product_subordination():
     yield "S-transforms at the common value of m", Eq(_S(m), (1 + m) / (m * w) * ((1 + m) / (m * other)))
-    yield "1/z = S(m) m/(1 + m) for the product", Eq(z, _joined(FreeProduct, lambda at: (1 + m) / at))
+    yield "1/z = S(m) m/(1 + m) for the product", Eq(z, w * other * m / (1 + m))
 
 
 product_subordination = Law(
@@ -419,11 +418,7 @@ product_subordination = Law(
     _product_subordination,
     source="Biane 1998; Belinschi & Bercovici 2007; derived here",
     checks=lambda: [
-        (
-            "S-transforms multiply",
-            (1 + m) / (m * product_subordination.right),
-            (1 + m) / (m * w) * ((1 + m) / (m * other)),
-        ),
+        ("what is computed", _joined(FreeProduct, lambda at: (1 + m) / at), product_subordination.right),
         (
             "a population and a Wishart matrix: their own inverse functions",
             product_subordination.right.subs(

@@ -285,6 +285,16 @@ cut = variable(
     (_half, Rational(3, 2)),
     notation="c",
 )
+depth = variable(
+    "depth",
+    "distance ζ = 2 − c of the threshold from the edge of the noise on the null space",
+    Interval.open(0, 2),
+    (Rational(1, 8), Rational(3, 2)),
+    notation=r"\zeta",
+)
+depth_equation_side = measured(
+    "depth_equation_side", "bias over noise that passes: 1 at perfect recovery", notation=r"\mathcal{B}"
+)
 cut_equation_side = measured("cut_equation_side", "right side of the equation for c")
 
 
@@ -424,6 +434,62 @@ recovery_cut: Law = Law(
         ("slope of the load in c", sp.diff(recovery_load.right, cut), -(1 - rank_share) * recovery_cut.right),
     ),
     branch="c where the right side is 0",
+)
+
+
+def _past_the_cut(power):
+    """∫_c^2 (t − c)^power √(4 − t²)/(2π) dt at c = 2 − ζ: every factor is positive, and nothing cancels at the edge."""
+    front = depth ** (power + Rational(3, 2)) * sp.beta(power + 1, Rational(3, 2)) / sp.pi
+    return front.rewrite(sp.gamma) * sp.hyper((-_half, Rational(3, 2)), (power + Rational(5, 2),), depth / 4)
+
+
+def _recovery_load_by_depth():
+    share = 1 - rank_share
+    yield "noise that passes, and bias", recovery_load.statement
+    yield "the cut's distance from the edge", Eq(cut, 2 - depth)
+    yield (
+        "t = 2 − ζ(1 − u) makes the noise that passes an Euler integral; 1 − (1 − r)² = r(2 − r)",
+        Eq(load, (rank_share * (1 + share + share * (2 - depth) ** 2) + share**2 * _past_the_cut(2)) / 2),
+    )
+
+
+def _recovery_cut_by_depth():
+    yield "threshold at perfect recovery, at 0", recovery_cut.statement
+    yield (
+        "both sides by the depth: the bias on r over the noise that passes on 1 − r is 1",
+        Eq(depth_equation_side, rank_share * (2 - depth) / ((1 - rank_share) * _past_the_cut(1))),
+    )
+
+
+def _recovery_cut_by_depth_checks():
+    at = {cut: 2 - depth}
+    passing = (semicircle_tail(1, cut) - cut * semicircle_tail(0, cut)).subs(at)
+    yield (
+        "against the closed form of the tail",
+        recovery_cut_by_depth.right,
+        rank_share * (2 - depth) / ((1 - rank_share) * passing),
+    )
+    whole = (1 - rank_share) * _past_the_cut(1) * (1 - recovery_cut_by_depth.right)
+    yield "against the cut's equation", recovery_cut.right.subs(at), whole
+
+
+recovery_load_by_depth: Law = Law(
+    "recovery-load-by-depth",
+    "Constraints for perfect recovery, by the depth of the cut",
+    _recovery_load_by_depth,
+    source="derived here",
+    checks=lambda: (
+        ("against the closed form", recovery_load_by_depth.right, recovery_load.right.subs(cut, 2 - depth)),
+    ),
+    branch="the form that keeps its digits as r → 0, where ζ falls like r^(2/5)",
+)
+recovery_cut_by_depth: Law = Law(
+    "recovery-cut-by-depth",
+    "Depth of the cut at perfect recovery",
+    _recovery_cut_by_depth,
+    source="derived here",
+    checks=_recovery_cut_by_depth_checks,
+    branch="ζ where the right side is 1; it falls with ζ",
 )
 
 

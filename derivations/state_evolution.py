@@ -7,6 +7,7 @@ Six numbers describe the minimum: three of the learned matrix (m, q, V) and thre
 from __future__ import annotations
 
 import itertools
+from functools import lru_cache
 from typing import Any
 
 import sympy as sp
@@ -578,6 +579,7 @@ def linear_gradient():
     return ((least - field) / response).subs(scores)
 
 
+@lru_cache
 def linear_means():
     """The channel's means for the quadratic loss, in closed form."""
     gradient = linear_gradient()

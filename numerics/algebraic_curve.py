@@ -208,12 +208,6 @@ class AlgebraicCurve:
             value = value - np.where(np.isfinite(move), move, 0)
         return value
 
-    def resolvent(self, at: Complex) -> tuple[Complex, Complex]:
-        """G and G' at points with Im ≥ 0, off the intervals, which have their own."""
-        value = self.continued(at)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return value, self.slope(at, value)
-
     def slope(self, at: Complex, value: Complex) -> Complex:
         """dG/dz = −P_z/P_G."""
         table = self.origin
@@ -487,12 +481,6 @@ class _Interval:
         distance, from_left = self._from(x)
         return self.at(self._tau(distance, from_left), distance)
 
-    def resolvent(self, x: Array) -> tuple[Complex, Complex]:
-        """G and G' at x + i0 for x inside the interval."""
-        value = self.resolve(x)
-        with np.errstate(all="ignore"):
-            return value, self.curve.slope(x + 0j, value)
-
     def density(self, x: Array) -> Array:
         """Density inside the interval: the closed form of law `cubic-density` for degree 3, else from `resolve`."""
         if self.curve.degree != 3:
@@ -528,7 +516,6 @@ class _Interval:
         reach = self._distance(self.knots[[0, -1]])[0]
         outer = -self.at(self.knots[[0, -1]], reach).imag / np.pi
         tails = outer * np.abs(reach) / (1 + np.array(self._power))
-        self._tails = [(float(m), float(abs(d)), 1 + p) for m, d, p in zip(tails, reach, self._power, strict=True)]
         self.cells = tails[0] + np.concatenate([[0.0], np.cumsum(density.sum(axis=1))])
         self.mass = float(self.cells[-1] + tails[1])
         x = np.concatenate([(end + distance.reshape(tau.shape)).ravel(), [self._low[0], self._high[0]]])
@@ -550,12 +537,7 @@ class _Interval:
         nodes = (self.knots[cell] + half)[:, None] + half[:, None] * points
         inner, slope = self._distance(nodes.ravel())
         density = (-self.at(nodes.ravel(), inner).imag / np.pi * slope).reshape(nodes.shape)
-        value = np.asarray(self.cells[cell] + half * (density @ weights))
-        for side, (tail, reach, power) in enumerate(self._tails):  # nearer to an end than the table: the power law
-            beyond = (np.abs(distance) < reach) & (from_left if side == 0 else ~from_left)
-            share = tail * (np.abs(distance[beyond]) / reach) ** power
-            value[beyond] = share if side == 0 else self.mass - share
-        return value
+        return np.asarray(self.cells[cell] + half * (density @ weights))
 
     def quantile(self, mass: Array) -> Array:
         """x with the given mass to its left."""
@@ -567,7 +549,7 @@ class _Interval:
             gap = np.where(x <= low, -mass, np.where(x >= high, self.mass - mass, 0.0))
             inside = (x > float(self.left)) & (x < float(self.right))
             gap[inside] = self.mass_up_to(x[inside]) - mass[inside]
-            met = np.abs(gap) <= 4e-16 * np.minimum(1, 1e3 * mass)
+            met = np.abs(gap) <= 4e-16
             high, low = np.where(gap > 0, x, high), np.where(gap > 0, low, x)
             slope = np.zeros_like(x)
             slope[inside] = -self.resolve(x[inside]).imag / np.pi
@@ -578,9 +560,6 @@ class _Interval:
             x = np.where(met, x, step)
             if np.all(moved <= 4e-16 * np.abs(x)):
                 break
-        tail, reach, power = self._tails[0]
-        near = (mass > 0) & (mass < tail)
-        x[near] = self._low[0] + self._low[1] + reach * (mass[near] / tail) ** (1 / power)
         x = np.where(mass <= 0, float(self.left), x)
         return np.where(mass >= self.mass, float(self.right), x)
 

@@ -7,6 +7,8 @@ results are smooth.
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,12 +24,14 @@ from numerics.compile import function
 Array = np.ndarray[Any, Any]
 
 RADIUS = 6.3  # the Gaussian weight beyond is 5e-8
-STEPS = (0.55, 0.4, 0.3, 0.22)  # lattice steps, coarse to fine: 10, 40, 120 and 420 thousand points a lattice
-SAMPLES = (11, 12, 14, 16)  # binary logarithms of Sobol points a scramble, coarse to fine
+STEPS = (0.55, 0.4, 0.3, 0.22, 0.46)  # lattice steps, coarse to fine: 10, 40, 120 and 420 thousand points a lattice
+QUICK = 4  # level of the lattice for smooth sweeps, between the two coarsest: 22 thousand points
+SAMPLES = (11, 12, 14, 16)  # binary logarithms of Sobol points a scramble, coarse to fine, up to FEW_TOKENS tokens
+FEW_TOKENS, FEWEST = 8, 6  # beyond, a sequence has many scores, and its means little spread: fewer sequences do
 RULES = 8  # independent scrambles
 MAXIMUM_STEPS = 200
 LEAP = 1.5  # longest Newton step, in units of 1/β: the softmax changes over a few of them
-STOP = 1e-8  # Newton step after which the error is its square
+STOP = 1e-6  # Newton step after which the error is its square
 
 
 @dataclass(frozen=True)
@@ -136,10 +140,15 @@ def _rule(step: float, parity: int, shared: float, apart: float) -> _Rule:
     return _Rule(rows(*points[:2]), rows(*points[2:]), weight)
 
 
+def _sum(a: Array, b: Array) -> float:
+    """Sum of products: a library's threads would cost more than such short sums do."""
+    return float(np.einsum("i,i->", a.ravel(), b.ravel()))
+
+
 class TwoTokenChannel:
     """Means over sequences of two tokens; `level` chooses the lattice, `parity` one of the two rules."""
 
-    levels = len(STEPS)
+    levels = QUICK
     rules = (0, 1)
     tolerance = 1e-5
     confidence = 1.0  # the rules interlace: half their difference is the error
@@ -169,7 +178,7 @@ class TwoTokenChannel:
         rule, target, label, field = self._law(level, parity, scores)
         problem = _Proximal(label, field, scores.response, self.beta, self.shared, self.apart)
         start = self._warm.get((level, parity))
-        if start is None or search:
+        if start is None or (search and not problem.convex):
             ideal = self.beta_target / self.beta * target
             start = problem.search(ideal, None if start is None else start.best)
         else:
@@ -191,13 +200,13 @@ class TwoTokenChannel:
         first, second, off = plus + v * product, minus + v * product, mixed
         share, weighted = rule.weight / determinant, rule.weight * slope
         return ChannelMeans(
-            pull=-float(np.vdot(weighted, rule.target)),
-            force=-float(np.vdot(weighted, rule.residual)),
-            power=float(rule.weight @ (self.shared**2 * together**2 + self.apart**2 * apart**2)),
-            slope_square=float((share / determinant) @ (first**2 + second**2 + 2 * off**2)),
-            smooth_divergence=-float(share @ (first + second)),
-            loss=float(rule.weight @ loss),
-            cost=float(rule.weight @ problem.cost(start.best)),
+            pull=-_sum(weighted, rule.target),
+            force=-_sum(weighted, rule.residual),
+            power=_sum(rule.weight, self.shared**2 * together**2 + self.apart**2 * apart**2),
+            slope_square=_sum(share / determinant, first**2 + second**2 + 2 * off**2),
+            smooth_divergence=-_sum(share, first + second),
+            loss=_sum(rule.weight, loss),
+            cost=_sum(rule.weight, problem.cost(start.best)),
             unfinished=start.unfinished,
         )
 
@@ -205,7 +214,7 @@ class TwoTokenChannel:
         """The loss of fresh sequences."""
         rule, _, label, field = self._law(level, parity, scores)
         difference = label - logistic(self.beta * field)
-        return float(rule.weight @ (2 * difference**2).sum(axis=0))
+        return 2 * _sum(rule.weight, difference[0] ** 2 + difference[1] ** 2)
 
     def forget(self) -> None:
         """Drop what was kept to start from."""
@@ -236,6 +245,11 @@ class _Proximal:
         self.own = (1 / shared**2 + 1 / apart**2) / (4 * response)  # entries of C⁻¹/V
         self.cross = (1 / shared**2 - 1 / apart**2) / (4 * response)
         self.softest = 1 / (2 * response * max(shared, apart) ** 2)  # least eigenvalue of C⁻¹/V
+
+    @property
+    def convex(self) -> bool:
+        """Whether the cost bends more than any loss, so that no point has two minima."""
+        return bool(self.beta**2 * _deepest().min() > -0.98 * self.softest)
 
     def rows(self, rows: Any) -> _Proximal:
         """The problem for some of the points."""
@@ -397,6 +411,7 @@ def symmetric_basis(tokens: int) -> Array:
 
 BLOCK = 256  # sequences at a time: what they need fits into the cache
 ENTRIES = 100_000  # of Hessians that are built at a time
+PATIENT = 4.0  # seconds without a word
 NEAR = 1e-9  # distance from a minimum, in units of the slope times V
 STEPS_A_PASS, FEW = 10, 0.05  # a descent ends when few of a block's points are left; those are gathered in new blocks
 PASSES = MAXIMUM_STEPS // STEPS_A_PASS
@@ -632,6 +647,17 @@ def _slope_squares(hessian: Array, inverse: Array, response: float, slopes: Arra
     return np.asarray((twice * slope**2).sum(axis=0))
 
 
+def sample_sizes(tokens: int) -> tuple[int, ...]:
+    """Binary logarithms of the sequences a scramble, by level.
+
+    An exact response costs the cube of the number K of scores, and the means of a sequence spread like 1/√K at most:
+    beyond FEW_TOKENS tokens their number falls like K⁻².
+    """
+    few, many = (count * (count + 1) / 2 - 1 for count in (FEW_TOKENS, max(tokens, FEW_TOKENS)))
+    less = int(np.ceil(2 * float(np.log2(many / few))))
+    return tuple(max(size - less, FEWEST) for size in SAMPLES)
+
+
 class ManyTokenChannel:
     """Means over sequences of T ≥ 2 tokens by quasi Monte Carlo; `parity` chooses one of the scrambles.
 
@@ -651,6 +677,8 @@ class ManyTokenChannel:
         # In an orthonormal basis scores of square Q are √(2Q) times a standard normal vector: 2Q on the diagonal.
         self.basis = np.sqrt(2.0) * symmetric_basis(tokens)
         self.outputs = self.basis.shape[0]
+        self.samples = sample_sizes(tokens)
+        self._begun, self._told = time.monotonic(), False
         self._warm: dict[tuple[int, int], Array] = {}
         self._smooth: dict[tuple[int, int], bool] = {}
         self.work = 0
@@ -674,7 +702,7 @@ class ManyTokenChannel:
 
     def means(self, level: int, parity: int, scores: Scores, search: bool = True) -> ChannelMeans:
         """All means at the given scores; `search` starts afresh from the field and from the label."""
-        key, normals = (level, parity), _normals(self.outputs, SAMPLES[level], parity)
+        key, normals = (level, parity), _normals(self.outputs, self.samples[level], parity)
         root = np.sqrt(scores.label_square)
         field = scores.overlap / root * normals[:, : self.outputs] + scores.spread * normals[:, self.outputs :]
         starts = [field, self.beta_target / self.beta * root * normals[:, : self.outputs]]
@@ -685,12 +713,22 @@ class ManyTokenChannel:
         best = np.stack([point for point, _, _ in ends])[values.argmin(axis=0), np.arange(len(normals))]
         self._warm[key] = best
         self.work += len(starts) * len(normals)
+        self._tell()
         if len(starts) > 1:
             self._smooth[key] = bool(np.ptp(values, axis=0).max() < 1e-6)
         columns, saddles = self._columns(best, normals, scores)
         unfinished = sum(undone for _, _, undone in ends) + saddles
         full, half = (self._average(columns, scores, self._smooth[key], share) for share in (1, 2))
         return ChannelMeans(**full, unfinished=unfinished, half=ChannelMeans(**half, unfinished=0))
+
+    def _tell(self) -> None:
+        """After some seconds a line of progress, on a terminal only."""
+        spent = time.monotonic() - self._begun
+        if spent > PATIENT and sys.stderr.isatty():
+            line = f"\r{self.tokens} tokens: {self.work} proximal points of at most {self.budget}, {spent:.0f} s"
+            sys.stderr.write(line)
+            sys.stderr.flush()
+            self._told = True
 
     def _descend(self, start: Array, normals: Array, scores: Scores) -> tuple[Array, Array, int]:
         """Minima from these starts, the objective there, and how many were not reached."""
@@ -748,20 +786,23 @@ class ManyTokenChannel:
 
     def error(self, level: int, parity: int, scores: Scores) -> float:
         """The loss of fresh sequences."""
-        normals, total = _normals(self.outputs, SAMPLES[level], parity), 0.0
+        normals, total = _normals(self.outputs, self.samples[level], parity), 0.0
         for rows in _pieces(np.arange(len(normals))):
             _, _, problem = self._problem(normals[rows], scores)
             total += float(problem.loss(problem.field)[0].sum())
         return total / len(normals)
 
     def forget(self) -> None:
-        """Drop what was kept to start from."""
+        """Drop what was kept to start from, and the line of progress."""
         self._warm.clear()
+        if self._told:
+            sys.stderr.write("\r\x1b[K")
+            self._told = False
 
     def start(self) -> None:
         """Begin a search: nothing is known and nothing of the budget is spent."""
         self.forget()
-        self.work = 0
+        self.work, self._begun = 0, time.monotonic()
 
 
 def _controlled(values: Array, controls: Array) -> Array:

@@ -21,6 +21,8 @@ DIRECT = 2048  # up to this many distinct eigenvalues every sum runs over all of
 LEAF = 128  # eigenvalues of a leaf of the cluster tree
 CLUSTER_NODES = 24  # Chebyshev points that stand for a far cluster
 SEPARATION = 3.0  # a cluster is far at three half-widths from its centre
+HEIGHT_ROUNDING = 4e-15  # of B: sums of positive terms, relative
+NEWTON_TURNS, BISECTIONS = 60, 400  # of the height; the second halves q, down to 1e-300 at worst
 CHUNK = 1 << 15  # matrix entries handled at a time: four arrays of this size stay in the cache
 
 
@@ -147,6 +149,7 @@ class AtomicSpectrum:
         """v > 0 with B(u + iv) = 1/s, for u inside a band.
 
         In q = v², 1/B is concave and increasing (a weighted harmonic mean), so Newton's method from below is monotone.
+        It ends where the next step is rounding of B: in a thin neck between two bands that is all there is of q.
         """
         if offset.size == 0:
             return np.empty(0)
@@ -155,17 +158,23 @@ class AtomicSpectrum:
         q = np.maximum.reduce([s * w_left - d_left, s * w_right - d_right, s - spread, np.full_like(d_left, 1e-290)])
         if guess is not None:
             q = np.maximum(q, guess**2)
+        low, high = np.zeros_like(q), np.full_like(q, s)  # B < 1/v², so that q < s
         active = np.arange(offset.size)
-        for _ in range(200):
-            plain, square = self._even(anchor[active], offset[active], np.sqrt(q[active]))
-            step = (s * plain - 1) * plain / square
-            q[active] = np.maximum(q[active] + step, 0.25 * q[active])
-            active = active[np.abs(step) > 3e-9 * q[active]]  # the next step would be its square
+        for turn in range(BISECTIONS):
+            at = q[active]
+            plain, square = self._even(anchor[active], offset[active], np.sqrt(at))
+            gap = s * plain - 1
+            low[active], high[active] = np.where(gap > 0, at, low[active]), np.where(gap < 0, at, high[active])
+            step = gap * plain / square
+            new = np.maximum(at + step, 0.25 * at)
+            if turn > NEWTON_TURNS:  # rounding has led the way astray: halve what is left
+                new = np.sqrt(np.maximum(low[active], 1e-3 * high[active]) * high[active])
+            q[active] = new
+            settled = (np.abs(step) <= 3e-9 * new) | (np.abs(gap) <= HEIGHT_ROUNDING)  # the next step is its square
+            active = active[~settled]
             if active.size == 0:
-                return np.asarray(np.sqrt(q))
-        raise ArithmeticError(
-            f"the height over u = {anchor[active[0]] + offset[active[0]]} did not converge in 200 steps"
-        )
+                break
+        return np.asarray(np.sqrt(q))
 
     # ------------------------------------------------------------------ bands
 

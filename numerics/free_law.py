@@ -181,15 +181,9 @@ class FreeLaw:
         near = np.abs(flat) <= FAR * self._reach
         turned = flat[near].imag < 0
         upper = np.where(turned, np.conj(flat[near]), flat[near])
-        found, rate = np.empty_like(upper), np.empty_like(upper)
-        off = np.ones(upper.size, dtype=bool)
-        for part in self._intervals:
-            rows = (upper.imag == 0) & (upper.real > float(part.left)) & (upper.real < float(part.right))
-            if rows.any():
-                found[rows], rate[rows] = part.resolvent(upper.real[rows])
-                off &= ~rows
-        if off.any():
-            found[off], rate[off] = self._curve.resolvent(upper[off])
+        found = self._curve.continued(upper)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rate = self._curve.slope(upper, found)
         value[near], slope[near] = (np.where(turned, np.conj(a), a) for a in (found, rate))
         if not points.shape:
             return complex(value[0]), complex(slope[0])

@@ -343,6 +343,17 @@ class Band:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.maximum(self._sign * inner, 0.0)))
 
+    def holds(self, x: Array) -> NDArray[np.bool_]:
+        """Points inside the band, before the map (but from 0, not from the origin)."""
+        return np.asarray((x - self.origin > self._ends[0]) & (x - self.origin < self._ends[1]))
+
+    def solve(self, x: Array) -> Solution:
+        """The solver's values at points inside the band, as for `holds`."""
+        inner = x - self.origin
+        panel, at = self._angle(np.maximum(self._location(inner), self._low))
+        guess = [evaluated(table.real, panel, at) + 1j * evaluated(table.imag, panel, at) for table in self._state]
+        return self._solver(inner, np.array(guess))
+
     def _regular(self, inner: Array) -> Complex:
         """G(x + i0) before the map, without its poles, for points inside the band."""
         y = self._location(inner)
@@ -366,26 +377,6 @@ class Band:
             value = value + mass / (inner - position)
         value = value if self._forward else np.conj(value)
         return np.asarray(self._map.resolvent(inner, value, inner * value - 1))
-
-    def resolvent(self, x: Array) -> tuple[Complex, Complex]:
-        """G and G' at x + i0 for x inside the band, no atom."""
-        inner = self._map.back(x)
-        y = self._location(inner)
-        value, slope = np.empty(x.size, dtype=complex), np.empty(x.size, dtype=complex)
-        below = y < self._low
-        panel, at = self._angle(y[~below])
-        guess = [evaluated(table.real, panel, at) + 1j * evaluated(table.imag, panel, at) for table in self._state]
-        found = self._solver(inner[~below], np.array(guess))
-        value[~below], slope[~below] = found.value, found.slope
-        near = inner[below]  # to 0, where x G − its atom's mass follows a power law
-        value[below] = self._regular(near)
-        slope[below] = (
-            (min(self._power, 1.0) - 1) * (value[below] - self._at_zero / near) - self._at_zero / near
-        ) / near
-        value, slope = (q if self._forward else np.conj(q) for q in (value, slope))
-        moment = inner * value - 1
-        rates = self._map.slope(inner, value, moment, (slope, value + inner * slope))
-        return np.asarray(self._map.resolvent(inner, value, moment)), np.asarray(rates)
 
     def density(self, x: Array) -> Array:
         """Density of the continuous part inside the band."""

@@ -24,6 +24,7 @@ from numerics.validate import real_array, scalar
 Array = np.ndarray[Any, Any]
 
 NODES = 16  # Gauss-Legendre nodes a panel
+NO_MODE = 1e-12  # of the largest eigenvalue: what counts as 0
 CLEARANCE = 0.6  # a panel is short enough when every branch point is this fraction of its length away
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(NODES)
 
@@ -72,7 +73,9 @@ class GaussianTarget:
 
     def __init__(self, kappa0: float) -> None:
         self.kappa0 = kappa0
+        self.rank = min(kappa0, 1.0)  # share of the modes that are not 0
         self.square = float(_square()(kappa0))
+        self._last: tuple[tuple[float, float], Nodes] | None = None
 
     def edges(self, variance: float) -> tuple[list[tuple[float, float]], Array]:
         """Bands of the noisy target and all four branch points of its Cauchy transform."""
@@ -107,7 +110,12 @@ class GaussianTarget:
         return np.asarray(g)
 
     def nodes(self, variance: float, threshold: float) -> Nodes:
-        """Nodes over every band, split at the threshold."""
+        """Nodes over every band, split at the threshold (the last ones are kept)."""
+        if self._last is None or self._last[0] != (variance, threshold):
+            self._last = ((variance, threshold), self._nodes(variance, threshold))
+        return self._last[1]
+
+    def _nodes(self, variance: float, threshold: float) -> Nodes:
         bands, branch = self.edges(variance)
         parts = []
         for low, high in bands:
@@ -129,6 +137,13 @@ class GaussianTarget:
         x, weight, above = (np.concatenate(column) for column in zip(*parts, strict=True))
         g = self.cauchy(x, variance)
         return Nodes(x, weight * -g.imag / np.pi, g.real, above)
+
+    def law(self) -> Any:
+        """The target's own law."""
+        from derivations.free_probability import MarchenkoPastur  # here: only a perfect recovery asks for it
+        from numerics.free_law import FreeLaw
+
+        return FreeLaw(MarchenkoPastur(1 / self.kappa0) * float(np.sqrt(self.kappa0)))
 
     def top(self, variance: float) -> float:
         """Upper edge of the noisy target."""
@@ -201,6 +216,39 @@ class NoisyGaussian:
         return ((low + high) / 2).reshape(p.shape) if p.shape else float((low[0] + high[0]) / 2)
 
 
+class Modes:
+    """Finitely many eigenvalues of equal weight as a distribution without density: `pdf cdf ppf support moment`."""
+
+    def __init__(self, eigenvalues: Array) -> None:
+        self._values = np.sort(eigenvalues)
+
+    def support(self) -> list[tuple[float, float]]:
+        """No bands: every mode is an atom."""
+        return []
+
+    def pdf(self, x: ArrayLike) -> Any:
+        """Density: there is none beside the atoms."""
+        return np.zeros(np.shape(x)) if np.shape(x) else 0.0
+
+    def cdf(self, x: ArrayLike) -> Any:
+        """Share of the modes up to x."""
+        share = np.searchsorted(self._values, np.asarray(x, dtype=float), side="right") / self._values.size
+        return share if np.shape(x) else float(share)
+
+    def ppf(self, probability: ArrayLike) -> Any:
+        """The smallest mode with at least this share up to it. Raises ValueError outside [0, 1]."""
+        p = np.asarray(probability, dtype=float)
+        if not np.all((p >= 0) & (p <= 1)):
+            raise ValueError(f"probability must lie in [0, 1], got {p[~((p >= 0) & (p <= 1))].ravel()[0]}")
+        place = np.ceil(p * self._values.size * (1 - 1e-15)).astype(int) - 1
+        value = self._values[np.clip(place, 0, self._values.size - 1)]
+        return value if p.shape else float(value)
+
+    def moment(self, order: int) -> float:
+        """Mean power of the modes."""
+        return float(np.mean(self._values**order))
+
+
 class SpectrumTarget:
     """A target given by its eigenvalues or by a law (with `resolvent`, `support`, `atoms`, `mean`, `var`)."""
 
@@ -220,6 +268,17 @@ class SpectrumTarget:
         lowest = spectrum.support()[0][0] if self.eigenvalues is None else self.eigenvalues[0]
         if lowest < -1e-12 * np.sqrt(self.square):
             raise ValueError(f"target must be positive semidefinite (S₀ = W₀W₀ᵀ), got an eigenvalue {lowest:.6g}")
+
+    @cached_property
+    def rank(self) -> float:
+        """Share of the modes that are not 0."""
+        if self.eigenvalues is not None:
+            return float(np.mean(self.eigenvalues > NO_MODE * self.eigenvalues[-1]))
+        return float(1 - sum(weight for position, weight in self._spectrum.atoms if position == 0))
+
+    def law(self) -> Any:
+        """The target's own law."""
+        return self._spectrum if self.eigenvalues is None else Modes(self.eigenvalues)
 
     def noisy(self, variance: float) -> SemicircleSum:
         """The noisy target as a distribution."""
@@ -297,7 +356,11 @@ class LearnedSpectrum:
 
     def __init__(self, target: Target, variance: float, threshold: float, scale: float, cut: bool = True) -> None:
         self._target, self.variance, self.threshold, self.scale, self.cut = target, variance, threshold, scale, cut
-        self._noisy: Any = target.noisy(variance) if variance > 0 else None
+        self._noisy: Any = None  # S = 0
+        if variance > 0:
+            self._noisy = target.noisy(variance)
+        elif scale > 0:
+            self._noisy = target.law()  # recovered perfectly
 
     @cached_property
     def _nodes(self) -> Nodes:
@@ -307,8 +370,8 @@ class LearnedSpectrum:
     @cached_property
     def atom(self) -> float:
         """Mass at 0: one minus the rank (0 if both signs are kept)."""
-        if self._noisy is None:
-            return 1.0
+        if self._noisy is None or self.variance == 0:
+            return 1.0 - (0.0 if self._noisy is None else self._target.rank)
         return float(np.clip(1 - self._nodes.weight[self._nodes.above].sum(), 0.0, 1.0)) if self.cut else 0.0
 
     @property
@@ -357,6 +420,8 @@ class LearnedSpectrum:
         """∫ s^order, over the atom too."""
         if self._noisy is None:
             return float(order == 0)
+        if self.variance == 0:
+            return float(self.scale**order * self._noisy.moment(order))
         nodes = self._nodes
         values = self._learned(nodes.x[nodes.above])
         return float((nodes.weight[nodes.above] * values**order).sum()) + (self.atom if order == 0 else 0.0)
@@ -377,7 +442,7 @@ class LearnedSpectrum:
     def outliers(self) -> tuple[LearnedOutlier, ...]:
         """Learned eigenvalues that one target mode each has pulled out of the bulk, largest first."""
         modes = getattr(self._target, "eigenvalues", None)
-        if modes is None or self._noisy is None:
+        if modes is None or self.variance == 0:
             return ()
         alone = self._noisy.band_masses() < 1.5 / modes.size
         bands = [band for band, single in zip(self._noisy.support(), alone, strict=True) if single]

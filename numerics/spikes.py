@@ -7,7 +7,6 @@ Laws `additive-spike`, `semicircle-spike`, `semicircle-shrinkage`, `wishart-shri
 from __future__ import annotations
 
 import itertools
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -51,7 +50,7 @@ class Threshold:
     side: str
 
 
-class _Spikes(ABC):
+class _Spikes:
     """Common part: an outlier stands in a gap of the bulk where a decreasing transform meets 1/spike."""
 
     def __init__(self, bulk: Bulk) -> None:
@@ -64,13 +63,11 @@ class _Spikes(ABC):
         inner = [(a[1], b[0], "between") for a, b in itertools.pairwise(pieces)]
         return [(-np.inf, pieces[0][0], "below"), *inner, (pieces[-1][1], np.inf, "above")]
 
-    @abstractmethod
     def _transform(self, x: float) -> float:
-        """The decreasing function of x that is 1/spike at its outlier."""
+        raise NotImplementedError
 
-    @abstractmethod
     def _overlap(self, x: float, spike: float) -> float:
-        """The squared overlap of the outlier's eigenvector at x with the spike."""
+        raise NotImplementedError
 
     def _check(self, spike: float) -> float:
         value = float(spike)
@@ -206,7 +203,7 @@ class MultiplicativeSpikes(_Spikes):
         return float(-(1 + spike) / (spike**2 * x * (value + x * slope)))
 
 
-class _EmbeddedSpikes(ABC):
+class _EmbeddedSpikes:
     """A spike that is itself an eigenvalue ℓ of the matrix to which noise is added: x = ψ(ℓ), kept while ψ'(ℓ) > 0."""
 
     def __init__(self, spectrum: Any, weights: ArrayLike | None) -> None:
@@ -217,13 +214,11 @@ class _EmbeddedSpikes(ABC):
         real, plain, _, _ = self._spectrum.sums(np.zeros(1), one, np.zeros(1))
         return float(real[0]), float(plain[0])
 
-    @abstractmethod
     def _map(self, spike: float) -> tuple[float, float]:
-        """The location of a spike's outlier, and its derivative in the spike."""
+        raise NotImplementedError
 
-    @abstractmethod
     def _overlap(self, spike: float, location: float, slope: float) -> float:
-        """The squared overlap of the outlier's eigenvector with the spike."""
+        raise NotImplementedError
 
     def outliers(self, spike: float) -> tuple[Outlier, ...]:
         """The outlier of an eigenvalue `spike` of the signal, or nothing if the noise swallows it."""

@@ -20,8 +20,9 @@ from scipy.optimize import brentq
 from derivations import spectral_learning as learning
 from derivations import state_evolution as chapter
 from derivations._expectations import SpectralTail
-from numerics.attention_channel import ChannelMeans, ManyTokenChannel, Scores, TwoTokenChannel
+from numerics.attention_channel import QUICK, ChannelMeans, ManyTokenChannel, Scores, TwoTokenChannel
 from numerics.compile import function
+from numerics.error_causes import ErrorCauses, error_causes
 from numerics.spectral_learning import LearnedSpectrum, Nodes, Target, WeightSpectrum, pair_slopes, target_of
 from numerics.validate import check, scalar
 
@@ -146,7 +147,8 @@ def learned(setting: Setting, lam: float, gain: float, power: float, curvature: 
     values[chapter.threshold] = evaluate("threshold_law", values)
     values[chapter.scale] = evaluate("scale_law", values)
     nodes = setting.target.nodes(values[chapter.variance], values[chapter.threshold])
-    estimate = _estimate()(nodes.x, values[chapter.threshold], values[chapter.scale])
+    # Below the cut by the nodes' own word: a whole law's nodes go across it, where the estimate has a kink.
+    estimate = np.where(nodes.above, _estimate()(nodes.x, values[chapter.threshold], values[chapter.scale]), 0.0)
     values[chapter.ambiguity] = evaluate("ambiguity_law", values, nodes)
     excess = evaluate("distance_law", values, nodes, estimate)
     defect = evaluate("defect_law", values, nodes, estimate)
@@ -225,6 +227,7 @@ class Problem:
     def __init__(self, setting: Setting, alpha: float, lam: float) -> None:
         self.setting, self.alpha, self.lam = setting, alpha, lam
         self._last: tuple[Any, list[ChannelMeans]] | None = None
+        self._learned: dict[bytes, Overlaps] = {}  # of the last fields: a residual's is asked for again
 
     @property
     def spent(self) -> bool:
@@ -235,8 +238,13 @@ class Problem:
         """The learned matrix at this field; NaN where the field is beyond all bounds."""
         if not np.isfinite(logs).all() or np.abs(logs).max() > UNBOUNDED:
             return Overlaps(*[np.nan] * 7)
-        with np.errstate(over="ignore", under="ignore"):
-            return learned(self.setting, self.lam, *field_of(logs))
+        key = logs.tobytes()
+        if key not in self._learned:
+            if len(self._learned) > 8:
+                self._learned.clear()
+            with np.errstate(over="ignore", under="ignore"):
+                self._learned[key] = learned(self.setting, self.lam, *field_of(logs))
+        return self._learned[key]
 
     def scores(self, overlaps: Overlaps) -> Scores:
         """The law of the scores of a learned matrix."""
@@ -395,7 +403,8 @@ class LearnedAttention:
     `test_error` (noisy label) and `test_error_clean` are per sample, summed over the T² entries of the attention.
     `excess` = q + Q₀ − 2m; `rank`: mass of the positive eigenvalues; `objective`: the whole loss over d².
     `residual`: largest relative change of the field in one undamped iteration; `quadrature_error`: relative error of m
-    and q, for two tokens half the difference of two interlaced rules, for more half the 95 % interval of eight
+    and q, for two tokens half the difference of two interlaced rules (in smooth sweeps the difference to a coarser
+    rule), for more half the 95 % interval of eight
     scrambles (or, if larger, the difference to half as many points); `converged`: whether both are small enough and
     the point is admissible, else `note` says what to try. `replicon` < 1 and few `jumps` of the proximal point make it
     `stable`.
@@ -430,6 +439,11 @@ class LearnedAttention:
         cut = self.setting.penalty == "nuclear"
         return LearnedSpectrum(self.setting.target, self.variance, self.threshold, self.scale, cut)
 
+    def decomposition(self) -> ErrorCauses:
+        """The squared distance from the target by its causes: overfitting, underfitting, approximation, mismatch."""
+        cut = self.setting.penalty == "nuclear"
+        return error_causes(self.setting.target, self.variance, self.threshold, self.scale, cut)
+
     def singular_values_of_weights(self) -> WeightSpectrum:
         """The law of the singular values of W/√d. Raises ValueError without factors (Frobenius penalty)."""
         if self.setting.penalty != "nuclear":
@@ -458,10 +472,13 @@ def solve(
 
     Parameters
     ----------
-    alpha, lam : α = n/d² > 0 and weight decay λ ≥ 0.
+    alpha, lam : α = n/d² > 0 and weight decay λ ≥ 0. λ = 0 without label noise and above `recovery_threshold` is the
+        limit λ → 0⁺: the target itself, with all errors 0 (at β ≠ β₀ its β₀/β-fold, which has the same attention) and
+        the limit's response V > 0. Below the threshold there are many minima at λ = 0, and none is singled out.
     kappa0, target : a Gaussian target of width κ₀ > 0, or the target's law or eigenvalues; exactly one of the two.
     noise : variance Δ ≥ 0 of the noise on the diagonal of the target's scores (half of it off the diagonal).
-    tokens : T ≥ 2. kappa : width κ = p/d of the factor; a warning if the solution's rank exceeds it.
+    tokens : T ≥ 2; beyond 2 by random sequences, to 1e-3 in m and q as `quadrature_error` says, with a line of
+        progress on a terminal. kappa : width κ = p/d of the factor; a warning if the solution's rank exceeds it.
     beta, beta_target : inverse temperatures of the learned softmax and of the target's.
     penalty : "nuclear" (weight decay on W) or "frobenius" ((λd/2)‖S‖²_F, no factors).
     task : "label" (the label is the attention matrix) or "sequence" (attention times tokens): the same limit.
@@ -526,6 +543,8 @@ def _solve(setting: Setting, alpha: float, lam: float, start: Array | None = Non
 def _solve_plain(setting: Setting, alpha: float, lam: float, start: Array | None) -> LearnedAttention:
     problem = Problem(setting, alpha, lam)
     setting.channel.start()
+    if recovers(problem):
+        return _recovered(problem)
     if lam > 0 and nothing_learned(problem):
         return _empty(problem)
     found = _coarse(problem, start)
@@ -953,6 +972,56 @@ def _empty(problem: Problem) -> LearnedAttention:
     )
 
 
+# -- no penalty, no noise ---------------------------------------------------------------------------------------------
+
+
+def recovers(problem: Problem) -> bool:
+    """Whether the target itself is the minimum as λ → 0⁺: neither penalty nor label noise, and enough samples."""
+    setting = problem.setting
+    if problem.lam > 0 or setting.noise > 0:
+        return False
+    share = setting.target.rank if setting.penalty == "nuclear" else 1.0
+    needed = _recovery_load(share) if share < 1 else float(_load("recovery_frobenius")(share))
+    return bool(problem.alpha > _samples(needed, setting.tokens))
+
+
+QUIET = 1e-5  # bias ε over the target's size at which a weak penalty stands for none
+
+
+def _recovered(problem: Problem) -> LearnedAttention:
+    """The target itself, exactly; its response and stability are those of a weak penalty, to about QUIET."""
+    setting, square = problem.setting, problem.setting.target.square
+    size, lam = float(np.sqrt(square)), 1e-6 if setting.tokens == 2 else 1e-4
+    for _ in range(4 if setting.tokens == 2 else 1):  # random rules give no more digits
+        near = _solve_plain(setting, problem.alpha, lam, None)
+        if not near.converged or near.m == 0:
+            lam *= 10
+        elif setting.penalty == "frobenius" or near.threshold <= QUIET * size:
+            break
+        else:
+            lam *= 0.3 * QUIET * size / near.threshold
+    return replace(
+        near,
+        lam=problem.lam,
+        m=square,
+        q=square,
+        train_loss=0.0,
+        test_error=0.0,
+        test_error_clean=0.0,
+        excess=0.0,
+        rank=setting.target.rank,
+        objective=0.0,
+        residual=0.0,
+        quadrature_error=0.0,
+        converged=True,
+        variance=0.0,
+        threshold=0.0,
+        scale=1.0,
+        logs=np.full(3, np.nan),
+        note="the target is recovered perfectly: the limit lam -> 0+ (V and replicon to about five digits)",
+    )
+
+
 # -- sweeps ---------------------------------------------------------------------------------------------------------
 
 
@@ -988,45 +1057,102 @@ def sweep(
     constant = scalar(fixed, other)
     setting = _setting(kappa0, target, noise, tokens, kappa, beta, beta_target, penalty, task)
     units, found = Units.of(setting), {}
-    past: list[LearnedAttention] = []
+    walk = _Walk(units.setting, parameter)
     for index in np.argsort(-grid):  # large α and large λ are the easy ends
         pair = (float(grid[index]), constant) if parameter == "alpha" else (constant, float(grid[index]))
-        past = [*past[-1:], _next(units.setting, parameter, (pair[0], pair[1] * units.penalty), past)]
-        found[int(index)] = units.restore(past[-1], setting, pair[1])
+        found[int(index)] = units.restore(walk.step(pair[0], pair[1] * units.penalty), setting, pair[1])
     units.setting.channel.forget()
     solutions = tuple(found[index] for index in range(grid.size))
     _warn_of_width(solutions)
     return solutions
 
 
-def _next(
-    setting: Setting, parameter: str, pair: tuple[float, float], past: list[LearnedAttention]
-) -> LearnedAttention:
-    """The solution at (α, λ), from its neighbour if there is one; proximal points that are known stay known."""
-    known = [one for one in past if one.converged and np.isfinite(one.logs).all()]
-    if not known or known[-1] is not past[-1]:
-        return _solve_plain(setting, *pair, None)
-    last, problem = known[-1], Problem(setting, *pair)
-    setting.channel.work = 0
-    if pair[1] > 0 and nothing_learned(problem):
-        return _empty(problem)
-    found = _newton(problem, _predicted(known, parameter, pair), COARSE, COARSE_STOP, steps=15)
-    if found.size > COARSE_ENOUGH and min(pair[1], last.lam) > 0:
-        stop = pair[0] if parameter == "alpha" else pair[1]
-        for point in trace(setting, parameter, last.alpha, last.lam, last.logs, stop):
-            found = Found(point.logs, np.full(3, np.nan), None)
-        found = _newton(problem, found.logs, COARSE, COARSE_STOP)
-    return _finish(problem, found) if found.size <= COARSE_ENOUGH else _solve_plain(setting, *pair, None)
+PAST = 5  # solutions through which the next one is predicted
+QUICK_SHARE = 0.5  # of the tolerance: the error up to which the quick lattice is good enough
+NEAR_BY = 1.5  # ratio of parameters over which a matrix that is learned with ease does not vanish
+FAR_FROM_EMPTY = 0.5  # of the share at which nothing is learned
 
 
-def _predicted(known: list[LearnedAttention], parameter: str, pair: tuple[float, float]) -> Array:
-    """The field at the next parameters: from the last solution, along the secant of the last two if they are near."""
-    last, goal = known[-1], pair[0] if parameter == "alpha" else pair[1]
-    if len(known) == 1 or goal == 0:
-        return last.logs
-    first, second = (np.log(getattr(one, parameter)) for one in known)
-    share = (np.log(goal) - second) / (second - first) if second != first else 0.0
-    return np.asarray(last.logs + share * (last.logs - known[0].logs) if abs(share) <= 2 else last.logs)
+class _Walk:
+    """Solutions one after the other, each predicted from those before; proximal points that are known stay known."""
+
+    def __init__(self, setting: Setting, parameter: str) -> None:
+        self.setting, self.parameter = setting, parameter
+        self.past: list[LearnedAttention] = []
+        self.jacobian: Array | None = None
+        self._easy = np.nan  # parameter at which far from nothing was learned
+
+    def step(self, alpha: float, lam: float) -> LearnedAttention:
+        """The solution at the next parameters."""
+        found = self._next(Problem(self.setting, alpha, lam))
+        known = found.converged and bool(np.isfinite(found.logs).all())
+        self.past = [*self.past[1 - PAST :], found] if known else []
+        if not known:
+            self.jacobian = None
+        return found
+
+    def _next(self, problem: Problem) -> LearnedAttention:
+        pair = (problem.alpha, problem.lam)
+        if not self.past:
+            return _solve_plain(self.setting, *pair, None)
+        self.setting.channel.work = 0
+        if recovers(problem):
+            return _recovered(problem)
+        goal = pair[0] if self.parameter == "alpha" else pair[1]
+        if pair[1] > 0 and self._nothing_learned(problem, goal):
+            return _empty(problem)
+        guess = self._predicted(goal)
+        quick = self._quick(problem, guess)
+        if quick is not None:
+            return quick
+        found, last = _newton(problem, guess, COARSE, COARSE_STOP, steps=15), self.past[-1]
+        if found.size > COARSE_ENOUGH and min(pair[1], last.lam) > 0:
+            for point in trace(self.setting, self.parameter, last.alpha, last.lam, last.logs, goal):
+                found = Found(point.logs, np.full(3, np.nan), None)
+            found = _newton(problem, found.logs, COARSE, COARSE_STOP)
+        if found.size > COARSE_ENOUGH:
+            return _solve_plain(self.setting, *pair, None)
+        self.jacobian = found.jacobian
+        return _finish(problem, found)
+
+    def _nothing_learned(self, problem: Problem, goal: float) -> bool:
+        """`nothing_learned`, asked anew where the parameter has moved far from a clear answer."""
+        if problem.setting.penalty == "frobenius" or 1 / NEAR_BY < goal / self._easy < NEAR_BY:
+            return False
+        share = _empty_share(problem, COARSE)
+        self._easy = goal if share < FAR_FROM_EMPTY else np.nan
+        return share > 1 / CLEAR and nothing_learned(problem)
+
+    def _quick(self, problem: Problem, guess: Array) -> LearnedAttention | None:
+        """On one lattice from the prediction, where proximal points do not jump; its error is that of a coarser one."""
+        channel = self.setting.channel
+        if self.setting.tokens != 2 or len(self.past) < 2 or self.past[-1].jumps > FEW_JUMPS:
+            return None
+        rule = Quadrature(QUICK)
+        found = _newton(problem, guess, rule, 0.3 * RESIDUAL, steps=8, jacobian=self.jacobian)
+        self.jacobian = found.jacobian
+        if found.size > RESIDUAL or found.jacobian is None:
+            return None
+        here = problem.overlaps(found.logs)
+        coarse = self.setting.channel.means(COARSE.level, 0, problem.scores(here), False)
+        shift = np.linalg.solve(found.jacobian, problem.new_logs(here, coarse) - found.logs)
+        there = problem.overlaps(found.logs - shift)
+        error = max(abs(there.m / here.m - 1), abs(there.q / here.q - 1))
+        if not error <= QUICK_SHARE * channel.tolerance:
+            return None
+        return _gather(problem, found, rule, float(error))
+
+    def _predicted(self, goal: float) -> Array:
+        """The field at the next parameters: the polynomial in the parameter's logarithm through the last solutions."""
+        last = self.past[-1]
+        if goal == 0 or getattr(last, self.parameter) == 0:
+            return last.logs
+        at = np.array([np.log(getattr(one, self.parameter)) for one in self.past]) - np.log(goal)
+        steps = np.abs(np.diff(at))
+        if len(at) == 1 or not steps.all() or abs(at[-1]) > 2 * steps.min():
+            return last.logs
+        shares = [np.prod([at[j] / (at[j] - at[i]) for j in range(len(at)) if j != i]) for i in range(len(at))]
+        return np.asarray(sum(share * one.logs for share, one in zip(shares, self.past, strict=True)))
 
 
 # -- thresholds -----------------------------------------------------------------------------------------------------
@@ -1068,10 +1194,33 @@ def recovery_threshold(kappa0: float, tokens: int = 2, penalty: str = "nuclear")
         return _samples(float(_load("recovery_frobenius")(share)), scores)
     if penalty == "bayes":
         return _samples(float(_load("recovery_bayes")(share)), scores)
-    side = function(learning.recovery_cut.right, (learning.cut, learning.rank_share))
-    cut = brentq(lambda c: float(side(c, share)), 1e-12, 2 - 1e-13, xtol=1e-15)
-    load = function(learning.recovery_load.right, (learning.cut, learning.rank_share))
-    return _samples(float(load(cut, share)), scores)
+    return _samples(_recovery_load(share), scores)
+
+
+def _recovery_load(share: float) -> float:
+    """The law `recovery-load-by-depth` at the depth of the threshold."""
+    with np.errstate(under="ignore"):
+        return float(_by_depth("recovery_load_by_depth")(_recovery_depth(share), share))
+
+
+def _recovery_depth(share: float) -> float:
+    """Depth of the cut at the threshold (law `recovery-cut-by-depth`), sought in its logarithm: no digit is lost."""
+    side = _by_depth("recovery_cut_by_depth")
+
+    def gap(log_depth: float) -> float:
+        with np.errstate(divide="ignore", under="ignore"):  # far too small a depth: nothing passes
+            return float(np.arctan(np.log(side(np.exp(log_depth), share))))
+
+    shallow, deepest = float(np.log(share)) - 10.0, float(np.log(2.0))
+    # xtol: the load is least in the depth, so that errors enter squared
+    return float(np.exp(brentq(gap, shallow, deepest, xtol=1e-13)))
+
+
+@lru_cache
+def _by_depth(name: str) -> Any:
+    """A law of depth and rank, SciPy's name put for SymPy's hypergeometric function."""
+    named = getattr(learning, name).right.replace(sp.hyper, lambda a, b, x: sp.Function("hyp2f1")(*a, *b, x))
+    return function(named, (learning.depth, learning.rank_share))
 
 
 @lru_cache

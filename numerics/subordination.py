@@ -2,16 +2,14 @@
 
 Every operation gives its z and G from those of the laws it acts on, so z is an explicit function of the parts'
 arguments; free sums and products ask for equal G or m. In the right half-planes those conditions have one solution.
-Derived in the chapter `free_probability`: laws `sum-subordination`, `product-subordination`, `product-power-…`.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy as sp
@@ -31,10 +29,22 @@ MET = 2e-15  # relative step at which Newton's method has converged
 SQUARED = 1e-7  # relative step after which the next one is rounding
 ROUNDED = 1e-6  # relative step that rounding may leave where two solutions nearly meet
 MELTED = 1e-4  # and where three do, and more iterations would not help
+MARCHES = 4000  # steps at most along a gap
+SMALLEST = 1e-15  # share of the usual step below which none is possible
 DESCENT = 2000  # steps at most on the way down
 STEP = 0.3  # of the distance to a part's singularities: the furthest that its argument moves in the last step
+DIP = 0.3  # of dz's values at the ends of a step: below this in between there might be a band that was stepped over
+MARCH = 0.25  # of that distance: a step along the real axis
+NEGLIGIBLE = 1e-24  # of the size: a gap that comes nearer to 0 than this has no edge before it
+ATOM = 1e-8  # of a part's size: an argument so near to an atom steps over it,
+STEPPED = 1e-7  # if that moves z by less than this share of the smallest operand of a sum
+TOUCHING = 1e-25  # of a part's size: an argument so near to a band's end has reached it
+ZERO = 1e-12  # of the size: a hard edge so near to 0 is 0, where the argument met an atom at 0
+HUGE = 1e6  # of a part's size: its argument is on its way through infinity
 OUTSIDE = 1e-12  # relative: so far rounding may put a value into the other half-plane
 REAL = 1e-10  # relative imaginary part below which a value counts as real
+POLE = 1e-11  # of 1/G where dz vanishes, in sizes: there is a pole of G
+HARD = 1e-6  # of 1/G at an edge, in sizes: the density diverges there
 
 
 # ---------------------------------------------------------------------- the parts and operations of a law
@@ -67,7 +77,7 @@ class _Seen:
         self.conditions: list[tuple[Complex, Complex]] = []
         self.inverted: list[tuple[Complex, Complex]] = []  # values of G whose zeros are poles of z, with derivatives
 
-    def add(self, node: Node, state: _State, w: Complex) -> _State:
+    def add(self, node: _Node, state: _State, w: Complex) -> _State:
         if node.side:
             (z, g, _), dz = state.values, state.slopes[0]
             rounding = OUTSIDE * (np.abs(z) + np.abs(dz * w).sum(axis=0))
@@ -77,29 +87,37 @@ class _Seen:
         return state
 
 
-class Node(ABC):
+class Edge(NamedTuple):
+    """An end of a band, whether the density diverges there, and whether like any power, not an inverse root."""
+
+    at: float
+    hard: bool = False
+    power: bool = False
+
+
+class _Node:
     """A law in the tree: mean, second moment, hull of the support, and the half-plane that its argument lives in."""
 
     given = False  # whether z is what the equations are solved for
     side = 1  # of Im z where the root has Im z > 0; 0 where it may change
     low = high = 0.0  # bounds of the support
-    children: tuple[Node, ...] = ()
+    children: tuple[_Node, ...] = ()
 
     def __init__(self, law: Any) -> None:
         self.law = law
         self.mean, self.second = (float(moment) for moment in first_moments(law))
         self.size = self.second**0.5
 
-    @abstractmethod
     def evaluate(self, w: Complex, seen: _Seen) -> _State:
         """The law at the parts' arguments w, of shape (parts, points)."""
+        raise NotImplementedError
 
-    @abstractmethod
     def start(self, at: Complex, moments: Complex, w: Complex) -> None:
         """Write the parts' arguments far out into w, from z and m there to second order."""
+        raise NotImplementedError
 
 
-class _Part(Node):
+class _Part(_Node):
     """A law whose Cauchy transform has one closed form on the whole plane."""
 
     def __init__(self, law: Any, index: int) -> None:
@@ -166,14 +184,13 @@ class _Part(Node):
         w[self.index] = at
 
 
-class _Operation(Node):
+class _Operation(_Node):
     """A law made of one other law, or of two; z, G and the factor follow from theirs."""
 
-    def __init__(self, law: Any, children: tuple[Node, ...]) -> None:
+    def __init__(self, law: Any, children: tuple[_Node, ...]) -> None:
         super().__init__(law)
         self.children = children
-        kind: Any = type(law)
-        self._parameter, self._outside = float(calculus.parameter_of(law)), _outside_functions(kind)
+        self._parameter, self._outside = _outside_of(law)
         self.product = isinstance(law, calculus.FreeProduct)
         self.low, self.high = self._hull()
 
@@ -184,9 +201,7 @@ class _Operation(Node):
             combine = np.multiply.outer if self.product else np.add.outer
             ends = combine(ends, [others[0].low, others[0].high]).ravel().tolist()
         elif isinstance(law, calculus.Inverse):
-            from numerics.gaps import Gaps  # here, because gaps are followed in a tree
-
-            ends = [1 / q for q in Gaps(Tree(law.law)).hull()]
+            ends = [1 / q for q in Tree(law.law).hull()]
         elif isinstance(law, calculus.Scaled | calculus.SumPower):
             ends = [t * q for q in ends]
         elif isinstance(law, calculus.Shifted):
@@ -289,7 +304,7 @@ def _pair(state: _State) -> tuple[Any, Any]:
     return state.values, state.slopes
 
 
-def _argument_of(node: Node, moments: Complex) -> Complex:
+def _argument_of(node: _Node, moments: Complex) -> Complex:
     """z far out with m = mean/z + second/z²; for mean 0 the root in the node's half-plane."""
     root = np.sqrt(node.mean**2 + 4 * moments * node.second + 0j)
     pair = [(node.mean + sign * root) / (2 * moments) for sign in (1.0, -1.0)]
@@ -304,18 +319,27 @@ def _factor_functions(law: Any) -> tuple[Callable[..., Any], Callable[..., Any]]
     return function(transform, (calculus.g,)), function(transform.diff(calculus.g), (calculus.g,))
 
 
+def _outside_of(law: Any) -> tuple[float, Any]:
+    """The parameter of an operation, and its maps of z, G and the factor outwards."""
+    names = [f.name for f in fields(law) if not isinstance(getattr(law, f.name), calculus.FreeLaw)]
+    parameter = float(getattr(law, names[0])) if names else 1.0
+    kind: Any = type(law)
+    return parameter, _outside_functions(kind, tuple(f.name for f in fields(law)), tuple(names))
+
+
 @lru_cache(maxsize=16)
-def _outside_functions(kind: Any) -> Any:
+def _outside_functions(kind: Any, names: tuple[str, ...], parameters: tuple[str, ...]) -> Any:
     """z, G and the factor of an operation as functions of its operands' and its parameter, with their derivatives."""
-    law = calculus.general(kind)
-    points = [calculus.Point(*sp.symbols("z g k", cls=sp.Dummy)) for _ in law.operands]
+    number = sp.Dummy("number", positive=True)
+    given = {name: number if name in parameters else calculus.MarchenkoPastur(1) for name in names}
+    points = [calculus.Point(*sp.symbols("z g k", cls=sp.Dummy)) for name in names if name not in parameters]
     arguments = [symbol for point in points for symbol in (point.z, point.value, point.factor)]
-    out = law.outside(*points)
+    out = kind(**given).outside(*points)
     return tuple(
         (
-            function(quantity, (*arguments, calculus.NUMBER)),
+            function(quantity, (*arguments, number)),
             tuple(
-                (k, function(rate, (*arguments, calculus.NUMBER)))
+                (k, function(rate, (*arguments, number)))
                 for k, symbol in enumerate(arguments)
                 if (rate := quantity.diff(symbol)) != 0
             ),
@@ -324,7 +348,7 @@ def _outside_functions(kind: Any) -> Any:
     )
 
 
-def _first_part(node: Node) -> int:
+def _first_part(node: _Node) -> int:
     return node.index if isinstance(node, _Part) else _first_part(node.children[0])
 
 
@@ -349,6 +373,22 @@ class Solved:
     def column(self, k: int) -> Complex:
         """The arguments at one point."""
         return self.w[:, [k]]
+
+
+def _finest(node: _Node) -> float:
+    """The size of the smallest operand of a sum."""
+    operands = node.children if isinstance(node.law, calculus.FreeSum) else ()
+    return float(min([node.size, *map(_finest, operands)]))
+
+
+def _least(first: Array, mean: Array, last: Array) -> Array:
+    """The least value on a step of the parabola with these end values and this mean."""
+    bend = 3 * (first + last) - 6 * mean
+    slope = last - first - bend
+    with np.errstate(all="ignore"):
+        at = -slope / (2 * bend)
+        dips = (bend > 0) & (at > 0) & (at < 1)
+        return np.where(dips, first - slope**2 / (4 * bend), np.minimum(first, last))
 
 
 def _linear(matrix: Complex, right: Complex) -> Complex:
@@ -392,10 +432,11 @@ class Tree:
         self.root.given = True
         self._orient(self.root, 1)
         self.size = self.root.size
-        self.sizes = np.array([p.size for p in self.parts])[:, None]
+        self._finest = _finest(self.root)
+        self._sizes = np.array([p.size for p in self.parts])[:, None]
         self.lead = next(p.index for p in self.parts if p.side)  # a part whose argument moves one way with z
 
-    def _build(self, law: Any) -> Node:
+    def _build(self, law: Any) -> _Node:
         if isinstance(law, calculus.FussCatalan):
             if law.order != 1:
                 return self._power(calculus.MarchenkoPastur(1), law.order)
@@ -417,13 +458,13 @@ class Tree:
             return self._build(law.law)
         return _Operation(law, (self._build(law.operands[0]),))
 
-    def _power(self, inner: Any, exponent: Any) -> Node:
+    def _power(self, inner: Any, exponent: Any) -> _Node:
         while isinstance(inner, calculus.ProductPower):
             inner, exponent = inner.law, exponent * inner.exponent
         power = calculus.ProductPower(inner, exponent)
         return self._build(inner) if exponent == 1 else _Operation(power, (self._build(inner),))
 
-    def _orient(self, node: Node, side: int) -> None:
+    def _orient(self, node: _Node, side: int) -> None:
         node.side = side
         sides = node.sides() if isinstance(node, _Operation) else []
         for child, turned in zip(node.children, sides, strict=True):
@@ -449,7 +490,7 @@ class Tree:
             large = np.maximum(np.abs(w[:, rows]), [p.distance(w[p.index, rows]) for p in self.parts])
             # Far out 1/w counts: it is what has the digits of G there.
             with np.errstate(all="ignore"):
-                large = large * np.maximum(1, np.abs(w[:, rows]) / self.sizes)
+                large = large * np.maximum(1, np.abs(w[:, rows]) / self._sizes)
                 size = np.max(np.abs(step) / (large + np.abs(step)), axis=0)
             w[:, rows] = w[:, rows] - np.where(np.isfinite(step), step, 0)
             # Rounding leaves steps that no longer shrink: two of these end the iteration too.
@@ -544,10 +585,166 @@ class Tree:
             f"the subordinate arguments of {self.root.law} could not be followed to {x[active[0]]} in {DESCENT} steps"
         )
 
+    # -- the real axis
+
+    def hull(self) -> tuple[float, float]:
+        """Both ends of the support."""
+        low, high = self.outer_edges()
+        return min([low.at, *self.atoms]), max([high.at, *self.atoms])
+
     @cached_property
     def masses(self) -> list[tuple[float, float]]:
         """The law's own atoms."""
         return [(float(p), float(w)) for p, w in self.root.law.atoms() if float(w) > 0]
+
+    @property
+    def atoms(self) -> list[float]:
+        """Their positions."""
+        return [p for p, _ in self.masses]
+
+    def outer_edges(self) -> tuple[Edge, Edge]:
+        """The outermost ends of the continuous part."""
+        reach = self.size + max(abs(self.root.low), abs(self.root.high))
+        x = np.array([self.root.low - reach, self.root.high + reach])
+        left, right = self.edges(self.solve(x + 0j), np.array([1, -1]))
+        return left, right
+
+    def edges(self, w: Complex, direction: Any) -> list[Edge]:
+        """The ends of gaps, each from arguments w of a point in it and a direction of z.
+
+        Along a gap z moves one way with the leading part's argument; where dz vanishes the gap ends. That argument is
+        moved in steps, through atoms and through infinity where they are in the way.
+        """
+        lead, found = self.lead, [Edge(0.0, True, True)] * w.shape[1]
+        forward = np.asarray(direction) * self.parts[lead].side
+        state, share = Solved(self, np.asarray(w.real, dtype=np.complex128)), np.ones(w.shape[1])
+        active, folds = np.arange(w.shape[1]), []
+        for _ in range(MARCHES):
+            if active.size == 0:
+                break
+            guess, through, touching, usual = self._ahead(state, forward[active], share[active])
+            ahead, good = self._real(guess)
+            here, rate = self._rate(state) * self.parts[lead].side, self._rate(ahead) * self.parts[lead].side
+            with np.errstate(all="ignore"):
+                mean = (ahead.z - state.z).real / (ahead.w - state.w)[lead].real * self.parts[lead].side
+            usual &= np.abs(ahead.z - state.z) > 1e-9 * np.abs(state.z)  # else the mean has no digits
+            good &= ~usual | (rate <= 0) | (_least(here, mean, rate) > DIP * np.minimum(here, rate))
+            turned = good & (rate <= 0)
+            ended = touching | (turned & through) | (share[active] < SMALLEST) | (~good & through)
+            for k in np.flatnonzero(ended).tolist():
+                w_end = self._snapped(state.column(k)) if touching[k] else state.column(k)
+                hard = bool(through[k] or 1 / abs(complex(state.g[k])) < HARD * self.size)
+                found[active[k]] = self._end(Solved(self, w_end), 0, hard, hard and not (turned[k] and through[k]))
+            turning = np.flatnonzero(turned & ~ended).tolist()
+            folds += [(int(active[k]), state.column(k), ahead.column(k)) for k in turning]
+            before, after = state.z.real, ahead.z.real
+            vanished = (
+                good & (np.abs(after) < NEGLIGIBLE * self.size) & (np.sign(before) == np.sign(after))
+            )  # found holds 0 already
+            share[active] = np.where(good, np.minimum(1.0, 2 * share[active]), 0.5 * share[active])
+            keep = ~(ended | turned | vanished)
+            state = Solved(self, np.where(good, ahead.w, state.w)[:, keep])
+            active = active[keep]
+        else:
+            raise ArithmeticError(f"a gap of {self.root.law} could not be followed to its end in {MARCHES} steps")
+        for (place, _, _), edge in zip(folds, self._folds(folds), strict=True):
+            found[place] = edge
+        return found
+
+    def _snapped(self, w: Complex) -> Complex:
+        """Arguments that have come to the ends of their bands, put there."""
+        out = w.copy()
+        for part in self.parts:
+            for end in part.band or ():
+                if abs(w[part.index, 0].real - end) <= 2e-14 * abs(end):
+                    out[part.index, 0] = end
+        return out
+
+    def _end(self, state: Solved, k: int, hard: bool, power: bool = False) -> Edge:
+        z = float(state.z[k].real)
+        beyond = bool(self.root.law.nonnegative) and z < 0  # the way to an atom at 0 is not gone to its end
+        return Edge(0.0 if beyond or (hard and abs(z) < ZERO * self.size) else z, hard, power)
+
+    def _rate(self, state: Solved) -> Array:
+        """dz by the leading argument along the real axis."""
+        return np.asarray((state.dz * self.tangent(state, self.lead)).sum(axis=0).real)
+
+    def _ahead(self, state: Solved, forward: Array, share: Array) -> tuple[Array, Any, Any, Any]:
+        """Guesses one step ahead; whether that goes through an atom of a part; whether a part's band is touched; else,
+        and where no argument passes through infinity, whether it is a usual step.
+        """
+        tangent = self.tangent(state, self.lead)
+        w, rate = state.w.real, tangent.real * forward
+        sizes = self._sizes
+        to_atom, to_band = np.array([p.ahead(w[p.index], rate[p.index]) for p in self.parts]).transpose(1, 0, 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            speed = np.maximum(np.abs(rate), 1e-300)
+            atom, band, infinity = (
+                np.where(apart >= 0, apart / speed, np.inf) for apart in (to_atom, to_band, np.abs(w))
+            )
+            zero = [np.abs(g) / np.abs((dg * tangent).sum(axis=0)) for g, dg in state.inverted]
+        # Arguments pass through infinity where G or m is 0 in an inner gap, and change sign if their order is odd.
+        out = (np.abs(w) > HUGE * sizes) & (np.abs(w) > HUGE * np.abs(state.z.real)) & (w * rate > 0)
+        far = out.any(axis=0) & (np.abs(w) > 0.1 * HUGE**0.5 * sizes) & (w * rate > 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pole = np.where(far, infinity, 0.0).max(axis=0)  # where the leading argument is not one of them
+            order = np.where(far[self.lead], rate * w[self.lead] / (w * rate[self.lead]), pole / infinity)
+        turned = far & (np.round(np.abs(np.where(far, order, 0))) % 2 == 1)
+        amount = MARCH * share * np.minimum.reduce([atom.min(axis=0), band.min(axis=0), *zero])
+        amount = np.where(far.any(axis=0), 2 * pole, amount)
+        amount = np.where(far[self.lead], 0.0, amount)
+        through = (to_atom < ATOM * sizes).any(axis=0) & (atom.min(axis=0) < band.min(axis=0)) & ~far.any(axis=0)
+        through &= 2 * atom.min(axis=0) * np.abs(self._rate(state)) < STEPPED * self._finest
+        amount = np.where(through, 2 * atom.min(axis=0), amount)
+        touching = (to_band < TOUCHING * sizes + 1e-14 * np.abs(w)).any(axis=0) & ~through & ~far.any(axis=0)
+        beyond = np.where(turned, -w, np.where(far, w, w + amount * rate))
+        return beyond, through, touching, ~(through | touching | far.any(axis=0))
+
+    def _real(self, guess: Array) -> tuple[Solved, NDArray[np.bool_]]:
+        """Solutions on the real axis with the leading argument held, and where there is one."""
+        found, met = self.newton(guess + 0j, np.zeros(guess.shape[1], dtype=complex), self.lead)
+        real = (np.abs(found.w.imag) <= REAL * np.abs(found.w)).all(axis=0)
+        real &= np.abs(found.z.imag) <= REAL * np.abs(found.z) + 1e-16 * self.size
+        return found, met & real & found.proper
+
+    def _folds(self, pairs: list[Any]) -> list[Edge]:
+        """Where dz vanishes between two points of the real curve (Illinois' method, all pairs at once)."""
+        if not pairs:
+            return []
+        lead = self.lead
+        ends = [np.concatenate([pair[side] for pair in pairs], axis=1) for side in (1, 2)]
+        states = [Solved(self, w) for w in ends]
+        rates = [self._rate(state) for state in states]
+        place = [state.w[lead].real.copy() for state in states]
+        spots = [state.w.copy() for state in states]
+        level = [state.z.real.copy() for state in states]
+        last = np.zeros(len(pairs))
+        for _ in range(200):
+            width = place[1] - place[0]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                cut = np.clip(rates[0] / (rates[0] - rates[1]), 1e-3, 1 - 1e-3)
+            at = place[0] + np.where(np.isfinite(cut), cut, 0.5) * width
+            close = np.abs(at - place[0]) < np.abs(at - place[1])
+            near = Solved(self, np.where(close, spots[0], spots[1]))
+            guess = near.w.real + self.tangent(near, lead).real * (at - near.w[lead].real)
+            guess[lead] = at
+            found, good = self._real(guess)
+            if not good.all():
+                raise ArithmeticError(f"an edge of {self.root.law} could not be found between two real points")
+            rate = self._rate(found)
+            same = np.sign(rate) == np.sign(rates[0])
+            for side, here in ((0, same), (1, ~same)):
+                other = 1 - side
+                rates[other] = np.where(here & (last == side + 1), 0.5 * rates[other], rates[other])
+                place[side], level[side] = np.where(here, at, place[side]), np.where(here, found.z.real, level[side])
+                spots[side] = np.where(here, found.w, spots[side])
+                rates[side] = np.where(here, rate, rates[side])
+            last = np.where(same, 1, 2)
+            # z is stationary there: it has its last digit long before the argument has.
+            fine = np.abs(level[0] - level[1]) <= 1e-16 * np.abs(level[0])
+            if np.all(fine | (np.abs(place[1] - place[0]) <= 4e-16 * np.abs(place[0])) | (rate == 0)):
+                break
+        return [self._end(found, k, 1 / abs(complex(found.g[k])) < POLE * self.size) for k in range(len(pairs))]
 
 
 def parts_of(law: Any) -> float:

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derivations import _free_calculus as calculus
-from numerics.gaps import Edge, Gaps
 from numerics.panels import Band, GapInsideError, Mobius, Solution
-from numerics.subordination import REAL, Solved, Tree
+from numerics.subordination import REAL, Edge, Solved, Tree
 
 Array = NDArray[Any]  # real
 Complex = NDArray[np.complex128]
@@ -49,14 +48,13 @@ class SubordinationCurve:
                 step = Mobius(b=float(law.shift)) if isinstance(law, calculus.Shifted) else Mobius(0.0, 1.0, 1.0, 0.0)
             self._map, law = self._map.after(step), law.law
         self._tree = Tree(law)
-        self._walk = Gaps(self._tree)
 
     # -- bands
 
     @cached_property
     def _inner_bands(self) -> list[Band]:
         """The bands before the map, from left to right."""
-        left, right = self._walk.outer()
+        left, right = self._tree.outer_edges()
         ends = [left, *(edge for gap in self._gaps(left.at, right.at) for edge in gap), right]
         return [band for low, high in zip(ends[::2], ends[1::2], strict=True) for band in self._band(low, high)]
 
@@ -108,7 +106,7 @@ class SubordinationCurve:
             ]
         except GapInsideError as found:
             w = self._tree.solve(np.full(2, found.at + origin, dtype=complex))
-            before, after = self._walk.edges(w, np.array([-1, 1]))
+            before, after = self._tree.edges(w, np.array([-1, 1]))
         if low.at < before.at < after.at < high.at:
             return self._resolved(low, before) + self._resolved(after, high)
         return self._resolved(low, high, True)  # a thin neck
@@ -125,14 +123,14 @@ class SubordinationCurve:
             x.append(np.geomspace(max(left, 1e-9 * right), right, SEEDS + 2)[1:-1])
         elif right > 0:
             x += [end * np.geomspace(1e-9, 1, SEEDS // 2, endpoint=False) for end in (left, right)]
-        points = np.setdiff1d(np.concatenate(x), [p for p, _ in self._tree.masses])
+        points = np.setdiff1d(np.concatenate(x), self._tree.atoms)
         w = self._tree.solve(points + 0j)
         real = np.atleast_1d((np.abs(w.imag) <= REAL * np.abs(w)).all(axis=0))
         gaps: list[tuple[Edge, Edge]] = []
         # The first point of each run; a run that holds more than one gap is gone on with behind the first.
         seeds: NDArray[np.int64] = np.flatnonzero(real & ~np.append(False, real[:-1]))
         while seeds.size:
-            edges = self._walk.edges(np.repeat(w[:, seeds], 2, axis=1), np.tile([-1, 1], seeds.size))
+            edges = self._tree.edges(np.repeat(w[:, seeds], 2, axis=1), np.tile([-1, 1], seeds.size))
             gaps += zip(edges[::2], edges[1::2], strict=True)
             beyond = [int(np.searchsorted(points, edge.at, side="right")) for edge in edges[1::2]]
             stops = np.append(np.flatnonzero(~real), points.size)
@@ -183,8 +181,20 @@ class SubordinationCurve:
         noise = np.abs((state.dg * self._tree.step(state, target)).sum(axis=0))  # what another step would change
         return Solution(state.g, (state.dg * self._tree.tangent(state)).sum(axis=0), noise, state.w)
 
+    def _solved(self, at: Complex) -> Solved:
+        """The solution before the map, at points with Im ≥ 0; on the real axis the limits from above."""
+        w = np.empty((len(self._tree.parts), at.size), dtype=complex)
+        left = np.ones(at.size, dtype=bool)
+        for band in self._inner_bands:
+            rows = np.flatnonzero((at.imag == 0) & band.holds(at.real))
+            if rows.size and not band.origin:
+                w[:, rows], left[rows] = band.solve(at.real[rows]).state, False
+        if left.any():
+            w[:, left] = self._tree.solve(at[left])
+        return Solved(self._tree, w)
+
     def resolvent(self, at: Complex) -> tuple[Complex, Complex]:
-        """G and G' at points with Im ≥ 0, off the bands, which have their own."""
+        """G and G' at points with Im ≥ 0; on the real axis the limits from above."""
         outer = np.asarray(at, dtype=complex)
         value, slope = np.empty_like(outer), np.empty_like(outer)
         infinite = outer == self._map.a / self._map.c if self._map.c else np.zeros(outer.shape, dtype=bool)
@@ -193,8 +203,7 @@ class SubordinationCurve:
         rest = outer[~infinite]
         inner = np.asarray(self._map.back(rest))
         turned = (inner.imag < 0) | ((rest.imag == 0) & (self._map.determinant < 0))
-        at_height = np.where(rest.imag == 0, 0.0, np.abs(inner.imag))
-        state = Solved(self._tree, self._tree.solve(inner.real + 1j * at_height))
+        state = self._solved(inner.real + 1j * np.where(rest.imag == 0, 0.0, np.abs(inner.imag)))
         tangent = self._tree.tangent(state)
         found = (state.g, state.m, (state.dg * tangent).sum(axis=0), (state.dm * tangent).sum(axis=0))
         g, m, dg, dm = (np.where(turned, np.conj(a), a) for a in found)
@@ -205,3 +214,7 @@ class SubordinationCurve:
     def continued(self, at: Complex) -> Complex:
         """G alone."""
         return self.resolvent(at)[0]
+
+    def slope(self, at: Complex, value: Complex) -> Complex:
+        """G' alone."""
+        return self.resolvent(at)[1]

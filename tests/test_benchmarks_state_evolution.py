@@ -18,6 +18,7 @@ from numerics.state_evolution import recovery_threshold, solve, sweep
 from tests.timing import compare, seconds
 
 REFERENCE = {"alpha": 0.5, "lam": 0.01, "kappa0": 0.5, "noise": 0.5}
+SWEEP_SHARE = 0.4  # of 50 separate solutions: what a sweep of 50 points may take
 SHARE = 0.3  # of one plain iteration: what a whole solution may take
 
 
@@ -75,7 +76,7 @@ def test_fifty_point_sweep(benchmark: Any) -> None:
     assert all(one.converged for one in found)
     errors = [one.test_error for one in found]
     assert errors == sorted(errors, reverse=True)
-    assert spent[0] < alone
+    assert spent[0] < SWEEP_SHARE * alone, f"a sweep takes {spent[0] / alone:.2f} of separate solutions"
 
 
 def test_threshold(benchmark: Any) -> None:

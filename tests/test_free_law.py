@@ -328,20 +328,6 @@ def test_real_powers_meet_the_integer_ones():
     assert FreeLaw(Atoms((2,)).product_power(1.5)).atoms == ((pytest.approx(2**1.5), 1.0),)
 
 
-def test_next_to_a_hard_edge():
-    """MP ⊠ MP at ratio 1: z m = (1 + m)³, so G → z^(−2/3) e^(−iπ/3) and F → (3 sin 60°/π) x^(1/3) at 0."""
-    law = FreeLaw(MarchenkoPastur(1) * MarchenkoPastur(1))
-    sine = np.sqrt(0.75)
-    for x in (1e-20, 1e-36, 1e-42, 1e-60, 1e-100):
-        right = x ** (-2 / 3) * np.exp(-1j * np.pi / 3)
-        assert law.stieltjes(x) == pytest.approx(right, rel=1e-6)
-        assert law.hilbert(x) == pytest.approx(right.real, rel=1e-6)
-        assert law.pdf(x) == pytest.approx(-right.imag / np.pi, rel=1e-6)
-        assert law.cdf(x) == pytest.approx(3 * sine / np.pi * np.cbrt(x), rel=1e-6)
-    probability = np.array([1e-7, 1e-12, 5e-13, 1e-15, 1e-20])
-    assert law.ppf(probability) == pytest.approx((np.pi * probability / (3 * sine)) ** 3, rel=1e-5)
-
-
 def test_atom_inside_a_band():
     law = numeric("atom inside a band")
     (low, high), *others = law.support()

@@ -249,8 +249,9 @@ def test_only_the_chapter_that_is_asked_for_is_imported(name: str) -> None:
 
 def sources(module: str) -> set[str]:
     """The chapters from which a chapter imports, directly or not."""
-    source = (ROOT / Path(*module.split("."))).with_suffix(".py").read_text(encoding="utf-8")
-    direct = set(re.findall(r"^(?:from|import) (derivations\.(?!core)\w+)", source, re.M))
+    place = ROOT / Path(*module.split("."))
+    source = (place / "__init__.py" if place.is_dir() else place.with_suffix(".py")).read_text(encoding="utf-8")
+    direct = set(re.findall(r"^(?:from|import) (derivations\.(?!core)[\w.]+)", source, re.M))
     return direct.union(*(sources(name) for name in direct)) if direct else set()
 
 

@@ -10,6 +10,7 @@ import itertools
 import warnings
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.optimize
@@ -30,6 +31,7 @@ from numerics.attention_channel import (
     _responses,
     lattice,
     logistic,
+    sample_sizes,
     softmax,
     symmetric_basis,
 )
@@ -108,6 +110,59 @@ def test_both_tasks_share_the_limit(solutions: dict[float, LearnedAttention]) ->
 )
 def test_thresholds(found: float, expected: float, digits: int) -> None:
     assert found == pytest.approx(expected, abs=1.01 * 10**-digits)
+
+
+@pytest.mark.parametrize("rank", [1e-300, 1e-15, 1e-14, 1e-9, 1e-3, 0.1, 0.5, 0.9, 1 - 1e-6, 1 - 1e-12, 1.0, 1e15])
+@pytest.mark.parametrize("tokens", [2, 3, 16])
+def test_recovery_threshold_keeps_its_digits(rank: float, tokens: int) -> None:
+    """Against the closed form of the tails with many digits; at 1e-14 the limit 3κ₀/2 nearly holds."""
+    with mpmath.workdps(60 + int(max(0, -2 * np.log10(rank)))):
+        exact = _exact_recovery(mpmath.mpf(rank)) * 2 / (tokens**2 + tokens - 2)
+    assert recovery_threshold(rank, tokens) == pytest.approx(float(exact), rel=1e-12)
+
+
+def _exact_recovery(share: Any) -> Any:
+    if share >= 1:
+        return mpmath.mpf(1) / 2
+
+    def past(power: int, cut: Any) -> Any:
+        root = mpmath.sqrt(4 - cut**2)
+        zero, one = (2 * mpmath.acos(cut / 2) - cut * root / 2) / (2 * mpmath.pi), root**3 / (6 * mpmath.pi)
+        two = zero + cut * root**3 / (8 * mpmath.pi)
+        return one - cut * zero if power == 1 else two - 2 * cut * one + cut**2 * zero
+
+    def side(log_depth: Any) -> Any:
+        cut = 2 - mpmath.exp(log_depth)
+        return mpmath.log((1 - share) * past(1, cut)) - mpmath.log(share * cut)
+
+    ends = (mpmath.mpf(2) / 5 * mpmath.log(share) - 3, mpmath.log(2) - mpmath.mpf(10) ** -40)
+    cut = 2 - mpmath.exp(mpmath.findroot(side, ends, solver="anderson", tol=1e-40))
+    return (1 - (1 - share) ** 2 + share * (1 - share) * cut**2 + (1 - share) ** 2 * past(2, cut)) / 2
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"penalty": "frobenius"}, {"beta": 0.5}, {"kappa0": None, "target": [0.0, 0.0, 1.0, 2.0]}]
+)
+def test_no_penalty_and_no_noise_recover_the_target(change: dict[str, Any]) -> None:
+    """The target itself, with the response of a weak penalty."""
+    arguments = {"alpha": 0.5, "kappa0": 0.5, **change}
+    found = solve(lam=0.0, **arguments)
+    ratio, square = 1 / arguments.get("beta", 1.0), found.setting.target.square
+    assert found.converged
+    assert (found.m, found.q) == pytest.approx((ratio * square, ratio**2 * square), rel=1e-15)
+    assert found.excess == pytest.approx((ratio - 1) ** 2 * square, abs=1e-14)
+    assert (found.rank, found.train_loss, found.test_error) == (0.5, 0.0, 0.0)
+    assert found.V == pytest.approx(solve(lam=1e-5, **arguments).V, rel=1e-3)
+    law = found.spectrum()
+    assert law.atom == 0.5
+    assert law.moment(2) == pytest.approx(found.q, rel=1e-9)
+    assert law.cdf(0.0) == pytest.approx(0.5)
+
+
+def test_below_recovery_no_penalty_has_many_minima() -> None:
+    found = solve(0.2, 0.0, 0.5)
+    assert not found.converged
+    assert "many minima" in found.note
 
 
 def test_interpolation_is_continuous_at_no_noise() -> None:
@@ -389,6 +444,36 @@ def test_far_corners(alpha: float, lam: float, noise: float) -> None:
     assert found.V >= 0
     assert found.excess >= 0
     assert 0 <= found.rank <= 1
+
+
+def power_law(count: int, gamma: float) -> Any:
+    modes = np.arange(1.0, count + 1) ** -gamma
+    return modes * np.sqrt(count / np.sum(modes**2))
+
+
+@pytest.mark.parametrize(
+    ("count", "gamma", "samples", "lam"),
+    [(300, 1.0, 30, 1e-4), (300, 1.0, 30, 1e-7), (100, 1.5, 30, 1e-3), (300, 0.75, 100, 1e-2), (3000, 1.0, 30, 1e-4)],
+)
+def test_power_laws(count: int, gamma: float, samples: int, lam: float) -> None:
+    """Case 20: many bands that almost touch, under a weak penalty."""
+    found = solve(samples / count, lam, target=power_law(count, gamma), noise=0.5)
+    assert found.converged, found.note
+    assert found.excess > 0
+    assert found.V > 0
+
+
+def test_modes_that_nearly_coincide() -> None:
+    modes = power_law(100, 1.0)
+    merged, apart = modes.copy(), modes.copy()
+    merged[1], apart[1] = modes[0], modes[0] * (1 - 1e-9)
+    both = [solve(0.3, 1e-2, target=one, noise=0.5) for one in (merged, apart)]
+    assert all(one.converged for one in both)
+    assert both[0].q == pytest.approx(both[1].q, rel=1e-6)
+
+
+def test_sample_sizes_fall_with_the_number_of_scores() -> None:
+    assert [sample_sizes(tokens)[0] for tokens in (3, 8, 12, 16, 64)] == [11, 11, 8, 7, 6]
 
 
 def test_nothing_is_learned_under_a_strong_penalty() -> None:

@@ -393,9 +393,7 @@ def test_power_with_many_digits(exponent):
 def drawn(rng, depth, positive):
     """A random law: an operation on random laws, or a part."""
     if depth == 0:
-        kind = rng.integers(6)
-        if kind == 5:
-            return FussCatalan(int(rng.integers(1, 4)))
+        kind = rng.integers(5)
         if kind <= 1:
             return MarchenkoPastur(sp.Rational(int(rng.integers(1, 30)), 10))
         if kind == 2 and not positive:
@@ -405,11 +403,7 @@ def drawn(rng, depth, positive):
         weights = rng.integers(1, 6, count)
         return Atoms(tuple(int(p) for p in points), tuple(sp.Rational(int(w), int(weights.sum())) for w in weights))
     exponent = [sp.Rational(int(rng.integers(11, 40)), 10), 1 + ROOT / int(rng.integers(1, 5)), sp.pi / 3]
-    kind, t = rng.integers(9), exponent[rng.integers(3)]
-    if kind == 8:
-        return drawn(rng, depth - 1, positive) * int(rng.integers(1, 4)) + int(rng.integers(3))
-    if kind == 7 and not positive:
-        return -drawn(rng, depth - 1, positive) - 1
+    kind, t = rng.integers(8), exponent[rng.integers(3)]
     if kind <= 1:
         return drawn(rng, depth - 1, positive) + drawn(rng, rng.integers(depth), positive)
     if kind <= 3:

@@ -5,7 +5,7 @@ All objects are immutable descriptions. Nothing here computes a float or draws a
 
 from derivations.core.chapters import Chapter, chapter_names, load_chapter, load_chapters
 from derivations.core.claims import Claim, Exact, Experiment, Exponent, Hypothesis, Limit, Model, Order, Verdict
-from derivations.core.language import DerivedLaw, Line, NodeOfModes, Theorem, law
+from derivations.core.language import DerivedLaw, Eq, Line, NodeOfModes, Theorem, law
 from derivations.core.laws import STANDS, Law, Status, Step, superseded
 from derivations.core.quantities import Average, Quantity, measured, observable, parameter, variable
 
@@ -15,6 +15,7 @@ __all__ = [
     "Chapter",
     "Claim",
     "DerivedLaw",
+    "Eq",
     "Exact",
     "Experiment",
     "Exponent",

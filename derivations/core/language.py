@@ -16,6 +16,13 @@ import sympy as sp
 from derivations.core.laws import STANDS, Equation, Law, Status, Step
 
 Compute = Callable[..., Equation]
+
+
+def Eq(left: Any, right: Any) -> Equation:
+    """An equation that SymPy does not try to decide: that costs more than all else, and a definition is not false."""
+    return sp.Eq(sp.sympify(left), sp.sympify(right), evaluate=False)
+
+
 Sides = tuple[str, Any, Any]
 
 TYPED = ("define", "postulate", "follows")  # kinds of line whose equation the author writes
@@ -76,7 +83,7 @@ class Builder:
 
     def define(self, symbol: Any, expression: Any, words: str) -> int:
         """A definition: `symbol` stands for `expression`."""
-        return self._write(Line(f"definition: {words}", sp.Eq(symbol, expression, evaluate=False), "define"))
+        return self._write(Line(f"definition: {words}", Eq(symbol, expression), "define"))
 
     def postulate(self, equation: Equation, words: str) -> int:
         """What is assumed and neither computed nor proved here. Printed as an assumption."""
@@ -108,16 +115,14 @@ class Builder:
     def differentiate(self, line: int, symbol: Any, left: Any, words: str = "") -> int:
         """The derivative of a line's right side in `symbol`; `left` names it."""
         reason = f"differentiate {steps([line])}" + (f": {words}" if words else "")
-        return self.compute(
-            lambda equation: sp.Eq(left, sp.diff(equation.rhs, symbol), evaluate=False), reason, (line,)
-        )
+        return self.compute(lambda equation: Eq(left, sp.diff(equation.rhs, symbol)), reason, (line,))
 
     def limit(self, line: int, symbol: Any, point: Any, left: Any, words: str = "", factor: Any = 1) -> int:
         """The limit of a line's right side, times `factor`, from above (or at ∞); `left` names it."""
         reason = f"limit of {steps([line])}" + (f": {words}" if words else "")
 
         def rule(equation: Equation) -> Equation:
-            return sp.Eq(left, sp.limit(equation.rhs * factor, symbol, point), evaluate=False)
+            return Eq(left, sp.limit(equation.rhs * factor, symbol, point))
 
         return self.compute(rule, reason, (line,))
 
@@ -134,7 +139,7 @@ class Builder:
         return self._write(
             Line(
                 f"solve {steps([line])}: {words}",
-                sp.Eq(for_, roots[branch], evaluate=False),
+                Eq(for_, roots[branch]),
                 "solve",
                 (line,),
                 put_back=put_back,

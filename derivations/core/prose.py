@@ -59,7 +59,13 @@ def prose_to_latex(words: str) -> str:
     pieces = words.split("$")
     if len(pieces) % 2 == 0:
         raise ValueError(f"inline maths opens with $ but does not close in {words!r}; write $...$ in pairs")
-    return "".join(_inline(piece) if index % 2 else _plain(piece) for index, piece in enumerate(pieces))
+    return "".join(_inline(piece) if index % 2 else _with_names(piece) for index, piece in enumerate(pieces))
+
+
+def _with_names(piece: str) -> str:
+    """Prose in which `n_eff` alone is a symbol with a word for its index."""
+    parts = re.split(r"(?<![\w(/])n_eff(?![\w)/])", piece)
+    return r"\(n_{\mathrm{eff}}\)".join(map(_plain, parts))
 
 
 def prose_to_text(words: str) -> str:

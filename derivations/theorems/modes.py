@@ -105,7 +105,7 @@ def _many_modes() -> Iterator[Sides]:
         (-1, edge, sp.oo): sp.Integer(k * (k + 1) // 2),
     }
     for (power, lower, upper), value in exact.items():
-        node = ModeSum(strength**power, strength, sp.sympify(lower), upper)
+        node = ModeSum(strength**power, strength, sp.Integer(0) + lower, upper)
         found = _continuum(sp.Eq(sp.Symbol("S"), node), leading=sp.Integer(1), exponent=sp.Integer(1)).rhs
         yield f"sum of the powers {power} of many modes", sp.N(value, 30), sp.N(found, 30)
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Draw = Callable[[Any, int], str]
 
-LONGEST = ("state_evolution",)  # begun first: it takes about half of the time of all
+LONGEST = ("state_evolution", "scaling_laws-entries")  # begun first, so that none of them runs alone at the end
 
 # The colour-blind safe set of Okabe and Ito; curves differ in line style or marker as well.
 COLOURS = {
