@@ -19,6 +19,15 @@ from verify.figures import scaling_laws as power_law_figures
 # Constants of the modules that make a figure quick; what is drawn is then rough, but by the same code.
 SMALL: dict[str, dict[str, Any]] = {
     "attention_weights": {"SIZE": 16, "DRAWS": 2, "SEQUENCES": 5, "LENGTHS": (4, 8)},
+    "bayes_optimal": {
+        "GRID": (0.5, 1.0, 1),
+        "TRIED": (0.1,),
+        "SMALL": 0.1,
+        "RATIOS": (1.0,),
+        "SHARES": (1.3,),
+        "SIZE": 16,
+        "DRAWS": 2,
+    },
     "bbp": {"SIZE": 32, "DRAWS": 2, "SPECTRUM_SIZE": 32, "SPECTRUM_DRAWS": 1},
     "downstream": {"SIZE": 24, "DRAWS": 2, "TESTS": 20, "LENGTHS": (8, 12)},
     "finite_length": {
