@@ -561,15 +561,7 @@ def price_with_noise(line):
     nuclear = _with_value(line, line.use(noise_limited), line.use(nuclear_constant))
     bayes = _with_value(line, line.use(bayes_noise_limited), line.use(bayes_constant))
     both = _quotient(line, nuclear, bayes, "at the same number of sequences")
-    line.follows(
-        Eq(
-            price,
-            (6 - 8 / (1 + gamma) + 3 / (1 + 2 * gamma) + 1 / (2 * gamma - 1))
-            / (2 - 1 / (1 + 2 * gamma) + 1 / (2 * gamma - 1)),
-        ),
-        [both],
-        "the quotient of the constants",
-    )
+    line.follows(Eq(price, 3 * gamma / (1 + gamma)), [both], "the quotient of the constants")
 
 
 @price_with_noise.check("γ = 1")
@@ -591,11 +583,12 @@ def _():
 def price_without_noise(line):
     nuclear, bayes = line.use(noiseless), line.use(bayes_noiseless)
     constants = line.use(price_with_noise, "the quotient of the constants")
-    line.compute(
+    whole = line.compute(
         lambda one, other, known: Eq(price, one.rhs.subs(constant, known.rhs) / other.rhs.subs(constant, 1)),
         "in units of the Bayes-optimal constant: the error is its own noise, which adds to the price",
         (nuclear, bayes, constants),
     )
+    line.follows(Eq(price, (3 * gamma / (1 + gamma)) ** (2 * gamma)), [whole], "the number of sequences drops out")
 
 
 @price_without_noise.check("what remains of both laws with their constants, γ = 3/2")

@@ -894,7 +894,7 @@ def _gather(problem: Problem, found: Found, rule: Quadrature, error: float) -> L
 
 def _tolerance(setting: Setting, jumps: float) -> float:
     """Relative error of m and q up to which a solution counts as found."""
-    return max(setting.channel.tolerance, JUMPING if jumps > JUMPS else 0.0)
+    return float(max(setting.channel.tolerance, JUMPING if jumps > JUMPS else 0.0))
 
 
 def _caution(setting: Setting, error: float, jumps: float) -> str:
