@@ -734,9 +734,9 @@ _far = (_noise_mistake, _length_mistake, _entries_mistake)
 _all_mistakes = (*_far, _scores_mistake, _uncut_mistake, _positive_mistake)
 
 claims = (
-    _claim("error", bayes_error, excess, "error", six_iterations, 0.25, _far, sp.Integer(6)),
-    _claim("error", bayes_error, excess, "error", two_tokens, 0.12, _all_mistakes),
-    _claim("square", bayes_square, q, "square", two_tokens, 0.03, (_noise_mistake, _entries_mistake), column="q"),
+    _claim("error", bayes_error, excess, "error", six_iterations, 0.3, _far, sp.Integer(6)),
+    _claim("error", bayes_error, excess, "error", two_tokens, 0.15, _all_mistakes),
+    _claim("square", bayes_square, q, "square", two_tokens, 0.04, (_noise_mistake, _entries_mistake), column="q"),
     _claim("path", bayes_error, excess, "error", two_tokens, 0.25, (*_far, _bare_mistake), _step, "error_path"),
     _claim("error", bayes_error, excess, "error", three_tokens, 0.15, (*_far, _uncut_mistake, _positive_mistake)),
 )
