@@ -19,7 +19,9 @@ from derivations.state_evolution import (
     kappa,
     kappa0,
     label_square,
+    label_square_law,
     learned_matrix,
+    noise,
     outputs_law,
     overlap_law,
     point,
@@ -292,6 +294,43 @@ depth = variable(
     (Rational(1, 8), Rational(3, 2)),
     notation=r"\zeta",
 )
+inverse_modulus = variable(
+    "inverse_modulus",
+    "√κ₀ over the modulus of the noisy Gaussian target's G just above 0",
+    Interval.open(0, oo),
+    (_half, 4),
+    notation="u",
+)
+inverse_root = variable(
+    "inverse_root",
+    "√κ₀ over the real root G of z = 0, for a Gaussian target",
+    Interval.open(0, 1),
+    (Rational(3, 5), Rational(9, 10)),
+    notation="p",
+)
+edge_modulus = measured(
+    "edge_modulus",
+    "u where the noisy Gaussian target's lowest edge stands at 0",
+    typical=(Rational(-1, 2), _half),
+    notation="u_*",
+)
+beyond_edge = variable(
+    "beyond_edge", "excess u − u_* over the edge", Interval.open(0, oo), (Rational(1, 4), 3), notation="t"
+)
+angle = variable(
+    "angle",
+    "angle of −G with the positive axis, just above 0",
+    Interval.open(0, sp.pi / 2),
+    (Rational(1, 4), Rational(3, 2)),
+    notation=r"\vartheta",
+)
+along = variable(
+    "along",
+    "angle of −G on the arc |G| = √κ₀/u that ends just above 0",
+    Interval.open(0, sp.pi / 2),
+    (Rational(1, 8), Rational(3, 2)),
+    notation=r"\varphi",
+)
 depth_equation_side = measured(
     "depth_equation_side", "bias over noise that passes: 1 at perfect recovery", notation=r"\mathcal{B}"
 )
@@ -376,6 +415,229 @@ interpolation_quiet: Law = Law(
     _interpolation_quiet,
     source="P2, Section 3; derived here",
     checks=lambda: (("in powers of the rank", interpolation_quiet.right, (1 + 2 * rank_share - rank_share**2) / 4),),
+)
+
+
+# The interpolation threshold of a Gaussian target: integrals over what lies below 0, along an arc of G ----------------
+
+
+def _at_zero(root, modulus):
+    """κ₀, v and ϑ that the roots 1/p and −e^{±iϑ}/u of z = 0, in units of √κ₀, belong to (Vieta)."""
+    width = (1 - root) * (1 + modulus**2 / root)
+    return {
+        kappa0: width,
+        variance: root * modulus**2 / width,
+        angle: sp.acos(modulus * (1 - root) / (2 * root)),
+    }
+
+
+def _real_root():
+    y, w = sp.Symbol("y"), variance * kappa0
+    numerator = sp.numer(sp.together(noisy_wishart.right.subs(g, sp.sqrt(kappa0) * y)))
+    yield "the noisy target at z = 0, with G = √κ₀y", Eq(sp.collect(sp.expand(numerator / sp.sqrt(kappa0)), y), 0)
+    yield (
+        "one real root 1/p, and −e^{±iϑ}/u: their product is 1/w with w = κ₀v, and they sum to 1",
+        sp.And(
+            Eq(w, inverse_root * inverse_modulus**2),
+            Eq(sp.cos(angle), inverse_modulus * (1 - inverse_root) / (2 * inverse_root)),
+        ),
+    )
+    yield (
+        "their products in pairs sum to (1 − κ₀)/w: a quadratic equation",
+        Eq(inverse_root**2 + (kappa0 - 1 + inverse_modulus**2) * inverse_root, inverse_modulus**2),
+    )
+    half = (inverse_modulus + (kappa0 - 1) / inverse_modulus) / 2
+    yield "its positive root, where nothing cancels", Eq(inverse_root, inverse_modulus * sp.exp(-sp.asinh(half)))
+
+
+def _real_root_checks():
+    at = _at_zero(inverse_root, inverse_modulus)
+    yield "it is p itself", real_root_law.right.subs(kappa0, at[kappa0]), inverse_root
+    curve = noisy_wishart.right.subs(g, sp.sqrt(kappa0) / inverse_root).subs(variance, at[variance])
+    yield "z vanishes at the real root", curve.subs(kappa0, at[kappa0]), sp.Integer(0)
+    complex_root = -sp.exp(-sp.I * at[angle]) / inverse_modulus
+    curve = noisy_wishart.right.subs(g, sp.sqrt(kappa0) * complex_root).subs(variance, at[variance])
+    yield "and at the complex ones", curve.subs(kappa0, at[kappa0]), sp.Integer(0)
+
+
+real_root_law: Law = Law(
+    "noisy-target-at-zero",
+    "Real root of a noisy Gaussian target's equation at 0",
+    _real_root,
+    source="derived here",
+    checks=_real_root_checks,
+    where=lambda: sp.Lt(inverse_modulus * (1 - inverse_root), 2 * inverse_root),
+    branch="0 inside a band",
+)
+
+
+def _edge_modulus():
+    yield "real root at 0", real_root_law.statement
+    yield (
+        "0 is an edge where the two other roots meet: ϑ = 0",
+        Eq(inverse_root, edge_modulus / (2 + edge_modulus)),
+    )
+    equation = 2 * edge_modulus**2 - (kappa0 - 4) * edge_modulus
+    yield "the quadratic equation for p becomes", Eq(equation, 2 * (kappa0 - 1))
+    large = (sp.Abs(kappa0 - 4) + sp.sqrt(kappa0) * sp.sqrt(kappa0 + 8)) / 4
+    yield (
+        "its larger root; the roots' product is 1 − κ₀",
+        Eq(edge_modulus, sp.Piecewise((large, kappa0 > 4), ((kappa0 - 1) / large, True))),
+    )
+
+
+def _edge_modulus_checks():
+    found = edge_modulus_law.right
+    yield "u_* itself solves the equation", 2 * found**2 - (kappa0 - 4) * found, 2 * (kappa0 - 1)
+    at = {inverse_modulus: found, kappa0: 1 + kappa0}  # above 1
+    meeting = real_root_law.right.subs(inverse_modulus, found)
+    yield "there p = u/(2 + u)", meeting.subs(kappa0, at[kappa0]), (found / (2 + found)).subs(kappa0, at[kappa0])
+
+
+edge_modulus_law: Law = Law(
+    "noisy-target-edge-at-zero",
+    "Where the edge of a noisy Gaussian target passes 0",
+    _edge_modulus,
+    source="derived here",
+    checks=_edge_modulus_checks,
+    branch="at most 0 for κ₀ ≤ 1, where 0 lies in a band at any noise",
+)
+
+
+def _angle():
+    yield "real root at 0", real_root_law.statement
+    yield "edge at 0", edge_modulus_law.statement
+    second = edge_modulus + 2 - kappa0 / 2
+    whole = inverse_root / inverse_modulus + inverse_modulus + 2
+    versine = beyond_edge * (1 + second / inverse_modulus) / whole
+    yield (
+        "1 − cos ϑ vanishes at both roots u_* and −(u_* + 2 − κ₀/2) of the edge's equation; u = u_* + t",
+        Eq(1 - sp.cos(angle), versine),
+    )
+    yield "in the form that keeps its digits at small angles", Eq(angle, 2 * sp.asin(sp.sqrt(versine / 2)))
+
+
+def _angle_checks():
+    found = angle_law.right.subs(inverse_root, real_root_law.right)
+    found = found.subs(beyond_edge, inverse_modulus - edge_modulus).subs(edge_modulus, edge_modulus_law.right)
+    at = _at_zero(inverse_root, inverse_modulus)
+    yield "the angle itself", found.subs(kappa0, at[kappa0]), at[angle]
+
+
+angle_law: Law = Law(
+    "noisy-target-angle-at-zero",
+    "Angle of a noisy Gaussian target's Cauchy transform at 0",
+    _angle,
+    source="derived here",
+    checks=_angle_checks,
+    where=lambda: sp.Lt(inverse_modulus * (1 - inverse_root), 2 * inverse_root),
+)
+
+
+def _over_arc(factor):
+    """∫₀^ϑ (cos φ − cos ϑ)² Re[factor] dφ."""
+    difference = 2 * sp.sin((angle + along) / 2) * sp.sin((angle - along) / 2)
+    return sp.Integral(difference**2 * sp.re(factor, evaluate=False), (along, 0, angle))
+
+
+_turn = sp.exp(sp.I * along)
+_quotient = (inverse_modulus + inverse_root * _turn) / (inverse_modulus + _turn)
+
+
+def _arc():
+    """What holds on the arc: y, and z in units of 1/√κ₀."""
+    yield (
+        "what lies below 0: G runs from 0⁻ to its value at 0 in the lower half plane, or along |G| = √κ₀/u",
+        Eq(g, -sp.sqrt(kappa0) * _turn / inverse_modulus),
+    )
+    yield (
+        "there z, which vanishes at the roots",
+        Eq(z, -2 * inverse_modulus * (sp.cos(along) - sp.cos(angle)) * _quotient / sp.sqrt(kappa0)),
+    )
+
+
+def _below_zero(integrand):
+    return SpectralTail(integrand, point, hilbert, -oo) - _above_zero(integrand)
+
+
+def _interpolation_load_arc():
+    yield "constraints at the threshold", interpolation_load.statement
+    yield "∫x h ρ = ½ in all", Eq(load, _half - _below_zero(point * hilbert))
+    yield (
+        "−2π x h ρ is Im z G²; integrated by parts, and z = 0 at the end",
+        Eq(load, _half - sp.im(sp.Integral(z**2 * g, g)) / (2 * sp.pi)),
+    )
+    yield from _arc()
+    yield "dG = iG dφ", Eq(load, _half - 2 / sp.pi * _over_arc((_turn * _quotient) ** 2))
+
+
+def _interpolation_noise_arc():
+    yield "noise at the threshold", interpolation_noise.statement
+    yield "square of the labels", label_square_law.statement
+    yield "∫x(x − 2v h)ρ = Q₀ in all", Eq(noise / 2, -_below_zero(point * (point - 2 * variance * hilbert)))
+    inner = 1 - g / sp.sqrt(kappa0)
+    yield (
+        "−π x(x − 2v h)ρ is Im z(z − v G)G, and (z − v G)G = 1 + √κ₀G/(1 − G/√κ₀); by parts",
+        Eq(noise / 2, -sp.im(sp.Integral(z**2 * sp.sqrt(kappa0) / inner**2, g)) / (2 * sp.pi)),
+    )
+    yield from _arc()
+    factor = _turn * _quotient**2 / (1 + _turn / inverse_modulus) ** 2
+    yield "dG = iG dφ", Eq(noise, 4 * inverse_modulus / sp.pi * _over_arc(factor))
+
+
+def _before_parts(integrand, boundary):
+    """dφ-density of Im ∫integrand dz minus the boundary term, on the arc, from the noisy target's own z(G)."""
+    value = -sp.sqrt(kappa0) * _turn / inverse_modulus
+    inside = integrand * sp.diff(noisy_wishart.right, g) - sp.diff(boundary, g)
+    at = _at_zero(inverse_root, inverse_modulus)
+    found = inside.subs(g, value) * sp.diff(value, along)
+    return sp.im(found.subs(variance, at[variance]).subs(kappa0, at[kappa0]), evaluate=False)
+
+
+def _density_on_arc(law):
+    """The statement with the integral's integrand in its place."""
+    inside = law.right.replace(lambda node: isinstance(node, sp.Integral), lambda node: node.function)
+    return inside.subs(angle, _at_zero(inverse_root, inverse_modulus)[angle])
+
+
+def _interpolation_load_arc_checks():
+    curve = noisy_wishart.right
+    density = _before_parts(curve * g**2, curve**2 * g**2 / 2)
+    yield "the integrand, before parts", _density_on_arc(interpolation_load_arc), _half + density / (2 * sp.pi)
+    blank = {inverse_root: 1, angle: sp.pi / 2}
+    flat = sp.cos(along) ** 2 * sp.cos(2 * along)
+    inside = interpolation_load_arc.right.replace(
+        lambda node: isinstance(node, sp.Integral), lambda node: node.function
+    )
+    yield "no target: the arc's integrand", inside.subs(blank), _half - 2 / sp.pi * flat
+    whole = _half - 2 / sp.pi * sp.integrate(flat.rewrite(sp.exp), (along, 0, sp.pi / 2))
+    yield "no target: half of ½", whole, Rational(1, 4)
+
+
+def _interpolation_noise_arc_checks():
+    curve = noisy_wishart.right
+    inner = curve * g - variance * g**2
+    density = _before_parts(curve * inner, curve**2 * inner / 2)
+    yield "the integrand, before parts", _density_on_arc(interpolation_noise_arc), 2 * density / sp.pi
+
+
+interpolation_load_arc: Law = Law(
+    "interpolation-load-of-gaussian-target",
+    "Constraints at the interpolation threshold of a Gaussian target",
+    _interpolation_load_arc,
+    source="derived here",
+    checks=_interpolation_load_arc_checks,
+    where=lambda: sp.Lt(inverse_modulus * (1 - inverse_root), 2 * inverse_root),
+    branch="the form that keeps its digits for any width and noise",
+)
+interpolation_noise_arc: Law = Law(
+    "interpolation-noise-of-gaussian-target",
+    "Noise at the interpolation threshold of a Gaussian target",
+    _interpolation_noise_arc,
+    source="derived here",
+    checks=_interpolation_noise_arc_checks,
+    where=lambda: sp.Lt(inverse_modulus * (1 - inverse_root), 2 * inverse_root),
+    branch="solved for u; it grows with u, and is 0 at the larger of u_* and 0",
 )
 
 

@@ -1172,25 +1172,78 @@ class _Walk:
 
 
 def interpolation_threshold(kappa0: float, noise: float, tokens: int = 2) -> float:
-    """The α below which noisy labels are fitted exactly as λ → 0⁺ (laws `interpolation-load`, `interpolation-noise`).
+    """The α below which noisy labels are fitted exactly as λ → 0⁺, to about 1e-14 of its value.
 
     `kappa0` > 0: width of a Gaussian target; `noise` ≥ 0. Raises ValueError for bad input.
+    Laws `interpolation-noise-of-gaussian-target`, `interpolation-load-of-gaussian-target`.
     """
-    target, delta = target_of(kappa0, None), scalar(chapter.noise, noise)
+    width, delta = scalar(chapter.kappa0, kappa0), scalar(chapter.noise, noise)
     scores = scalar(chapter.tokens, tokens)
     if delta == 0:
-        share = min(float(kappa0), 1.0)
-        return _samples(float(_load("interpolation_quiet")(share)), scores)
-    square = evaluate("label_square_law", {chapter.target_square: target.square, chapter.noise: delta})
+        return _samples(float(_load("interpolation_quiet")(min(width, 1.0))), scores)
+    unit = max(width, delta, HUGE) / HUGE
+    return _samples(_interpolation_load(width / unit, max(delta / unit, LEAST_NOISE)), scores)
 
-    def gap(log_variance: float) -> float:
-        return _above_zero("interpolation_noise", target, float(np.exp(log_variance))) - square
 
-    low, high = -30.0, 0.0
+HUGE = 1e100  # from here on the load at the interpolation threshold depends on the ratio of noise and width alone
+LEAST_NOISE = 1e-300  # less moves no digit
+STRIDE = 8.0  # of the logarithm in which the noise at the threshold is bracketed
+
+
+def _interpolation_load(width: float, noise: float) -> float:
+    """The load at the threshold: ln t is sought, t the excess of u over the larger of 0 and its edge u_*."""
+
+    def gap(log_excess: float) -> float:
+        return float(np.log(max(_on_arc("interpolation_noise_arc", width, float(np.exp(log_excess))), 1e-308) / noise))
+
+    low = high = 0.0
+    while gap(low) > 0:
+        low -= STRIDE
     while gap(high) < 0:
-        high += 2.0
-    found = brentq(gap, low, high, xtol=1e-13)
-    return _samples(_above_zero("interpolation_load", target, float(np.exp(found))), scores)
+        high += STRIDE
+    with np.errstate(under="ignore"):
+        found = brentq(gap, low, high, xtol=1e-15) if low < high else low
+        return _on_arc("interpolation_load_arc", width, float(np.exp(found)))
+
+
+def _on_arc(name: str, width: float, excess: float) -> float:
+    """A law for a Gaussian target that holds an integral over the arc below 0."""
+    root, angle, edge = _arc_laws()
+    at_edge = float(edge(width))
+    modulus, beyond = max(at_edge, 0.0) + excess, max(-at_edge, 0.0) + excess
+    real = float(root(width, modulus))
+    end = float(angle(width, at_edge, beyond, modulus, real))
+    whole, integrand = _arc_integral(name)
+    points, weights = _arc_rule()
+    integral = end * float(weights @ integrand(modulus, real, end, end * points))
+    return float(whole(modulus, integral))
+
+
+@lru_cache
+def _arc_laws() -> tuple[Any, Any, Any]:
+    """p, ϑ and u_* of the noisy target at 0."""
+    excess = (chapter.kappa0, learning.edge_modulus, learning.beyond_edge, learning.inverse_modulus)
+    return (
+        function(learning.real_root_law.right, (chapter.kappa0, learning.inverse_modulus)),
+        function(learning.angle_law.right, (*excess, learning.inverse_root)),
+        function(learning.edge_modulus_law.right, (chapter.kappa0,)),
+    )
+
+
+@lru_cache
+def _arc_integral(name: str) -> tuple[Any, Any]:
+    """A law with a symbol for its integral over the arc, and the integrand."""
+    right, value = getattr(learning, name).right, sp.Symbol("value")
+    (node,) = right.atoms(sp.Integral)
+    arguments = (learning.inverse_modulus, learning.inverse_root, learning.angle, learning.along)
+    return function(right.xreplace({node: value}), (arguments[0], value)), function(node.function, arguments)
+
+
+@lru_cache
+def _arc_rule() -> tuple[Array, Array]:
+    """A rule on [0, 1]: the integrands' nearest poles are at angles ±π, the arc ends before π/2."""
+    points, weights = np.polynomial.legendre.leggauss(20)
+    return (points + 1) / 2, weights / 2
 
 
 def recovery_threshold(kappa0: float, tokens: int = 2, penalty: str = "nuclear") -> float:
@@ -1244,14 +1297,6 @@ def _load(name: str) -> Any:
 
 def _samples(load: float, tokens: float) -> float:
     return float(function(learning.samples_law.right, (learning.load, chapter.tokens))(load, tokens))
-
-
-def _above_zero(name: str, target: Target, variance: float) -> float:
-    """A spectral integral over the positive part of the noisy target."""
-    node = getattr(learning, name).right
-    nodes = target.nodes(variance, 0.0)
-    values = _integrand(node)(nodes.x, nodes.hilbert, variance, 0.0, 0.0)
-    return float(np.sum(np.where(nodes.above, nodes.weight * values, 0.0)))
 
 
 # -- what laws and claims read ---------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from derivations import spectral_learning as learning
 from derivations import state_evolution as chapter
 from derivations.core import Law
 from numerics import state_evolution as solver
@@ -36,6 +37,7 @@ from numerics.attention_channel import (
     symmetric_basis,
 )
 from numerics.compile import function
+from numerics.spectral_learning import GaussianTarget
 from numerics.state_evolution import (
     LearnedAttention,
     NotSolvedError,
@@ -110,6 +112,65 @@ def test_both_tasks_share_the_limit(solutions: dict[float, LearnedAttention]) ->
 )
 def test_thresholds(found: float, expected: float, digits: int) -> None:
     assert found == pytest.approx(expected, abs=1.01 * 10**-digits)
+
+
+INTERPOLATION = {  # α by (κ₀, Δ): roots and integrals over the density with 45 digits, from the cubic's roots
+    (1e-15, 1e-15): 0.12500000000000025,
+    (1e-15, 0.5): 0.12500000000000007043,
+    (1e-15, 1e15): 0.125,
+    (1e-6, 1e-15): 0.12500024999651317403,
+    (1e-6, 0.5): 0.12500007042747667039,
+    (1e-6, 1e15): 0.125,
+    (0.5, 1e-15): 0.21874866586128423443,
+    (0.5, 0.5): 0.15348210285908006757,
+    (0.5, 1e15): 0.12500000000000004503,
+    (1.0, 1e-15): 0.24999979489634763153,
+    (1.0, 0.5): 0.17232966016585692773,
+    (1.0, 1e15): 0.12500000000000009006,
+    (2.0, 1e-15): 0.2499999999999972275,
+    (2.0, 0.5): 0.19485964409301824616,
+    (2.0, 1e15): 0.12500000000000018013,
+    (1e6, 1e-15): 0.25,
+    (1e6, 0.5): 0.24999975144013662586,
+    (1e6, 1e15): 0.12500000009006327426,
+    (1e15, 1e-15): 0.25,
+    (1e15, 0.5): 0.24999999999999975,
+    (1e15, 1e15): 0.17229133338378855077,
+}
+
+
+@pytest.mark.parametrize(("width", "noise"), INTERPOLATION)
+def test_interpolation_threshold_keeps_its_digits(width: float, noise: float) -> None:
+    assert interpolation_threshold(width, noise) == pytest.approx(INTERPOLATION[width, noise], rel=1e-14)
+
+
+@pytest.mark.parametrize("width", [5e-324, 1e-15, 0.5, 1 - 1e-15, 1.0, 1 + 1e-15, 4.0, 1e15, 1e200])
+def test_interpolation_threshold_falls_with_noise_between_its_limits(width: float) -> None:
+    """From that without noise to a quarter of all unknowns, as without a target; no step of the search fails."""
+    noises = (5e-324, 1e-300, 1e-100, 1e-30, 1e-15, 1e-3, 1.0, 1e3, 1e15, 1e30, 1e220)
+    found = [interpolation_threshold(width, noise) for noise in noises]
+    assert np.all(np.diff(found) <= 1e-15)
+    assert found[0] == pytest.approx(interpolation_threshold(width, 0.0), rel=1e-14)
+    assert found[-1] == pytest.approx(0.125, rel=1e-14)
+
+
+@pytest.mark.parametrize(("width", "noise"), [(0.1, 1e-3), (0.5, 0.5), (1.0, 10.0), (1.5, 0.1), (8.0, 2.0)])
+def test_interpolation_threshold_by_spectral_integrals(width: float, noise: float) -> None:
+    """The laws in their first form, over the noisy target's density above 0."""
+    target = GaussianTarget(width)
+
+    def integral(law: Law, variance: float) -> float:
+        nodes = target.nodes(variance, 0.0)
+        integrand = function(law.right.args[0], (chapter.point, chapter.hilbert, chapter.variance))
+        return float(nodes.weight[nodes.above] @ integrand(nodes.x, nodes.hilbert, variance)[nodes.above])
+
+    def gap(log_variance: float) -> float:
+        return integral(learning.interpolation_noise, np.exp(log_variance)) - target.square - noise / 2
+
+    variance = np.exp(scipy.optimize.brentq(gap, -8.0, 8.0, xtol=1e-14))
+    assert 2 * interpolation_threshold(width, noise) == pytest.approx(
+        integral(learning.interpolation_load, variance), rel=1e-10
+    )
 
 
 @pytest.mark.parametrize("rank", [1e-300, 1e-15, 1e-14, 1e-9, 1e-3, 0.1, 0.5, 0.9, 1 - 1e-6, 1 - 1e-12, 1.0, 1e15])
@@ -527,7 +588,6 @@ def test_sweep_over_the_penalty_through_recovery() -> None:
 
 
 def test_eigenvalues_as_target_tend_to_the_gaussian_one(solutions: dict[float, LearnedAttention]) -> None:
-    from numerics.spectral_learning import GaussianTarget
 
     quantiles = GaussianTarget(0.5).noisy(1e-6).ppf((np.arange(400) + 0.5) / 400)
     found = solve(4.0, 0.01, target=np.maximum(quantiles, 0), noise=0.5)
