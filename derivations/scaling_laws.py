@@ -1872,12 +1872,14 @@ growing_sample = Experiment(
     {**_real, "output": "softmax", "along": "n_eff"},
 )
 # K = 2 scores, a penalty far below the critical one: what is left is the interpolating layer, whatever the outputs.
-interpolating_quadratic = _trained_on_few(
-    "interpolating",
-    "quadratic",
-    Rational(1, 10),
-    standard={32: 160, 48: 80, 64: 48, 80: 30},
-    count=3,
+interpolating_quadratic = Experiment(
+    "few-modes-interpolating",
+    power_law_model,
+    {n_eff: 3, ell: Rational(1, 10), gamma: 1, noise: _half},
+    {},
+    {},
+    {**_gaussian, "output": "quadratic"},
+    full={32: 800, 48: 400, 64: 200, 80: 100},
 )
 many_modes = Experiment(
     "causes-at-extensive-rank",
@@ -1971,7 +1973,7 @@ def _universality_claim(resolution):
         f"{interpolating_quadratic.name}-error",
         interpolating_error,
         interpolating_quadratic,
-        Limit(1, 2, resolution, relative=True, rates=(Rational(2, 3), Rational(4, 3))),
+        Limit(1, 2, resolution, relative=True),
         lambda: {
             _farther: at(**_MISTAKES[_farther]),
             _doubled: at(**_MISTAKES[_doubled]),

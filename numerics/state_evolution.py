@@ -39,6 +39,7 @@ LONGEST = 1.5  # of a Newton step, in any of the three logarithms
 FEW_JUMPS = 1e-6  # share below which jumps hinder no search
 JUMPS = 1e-3  # share of the divergence that may come from jumps before a solution counts as unstable
 JUMPING = 1e-3  # relative error of m and q that is allowed there: no rule is exact for a field that jumps
+UNSMOOTH = 1e-6  # residual that is allowed where any point jumps: a sum over points has steps there
 
 
 class NotSolvedError(ArithmeticError):
@@ -406,8 +407,8 @@ class LearnedAttention:
     `residual`: largest relative change of the field in one undamped iteration; `quadrature_error`: relative error of m
     and q, for two tokens half the difference of two interlaced rules (in smooth sweeps the difference to a coarser
     rule), for more half the 95 % interval of eight scrambles (or, if larger, the difference to half as many points);
-    `converged`: whether both are small enough (1e-8; 1e-5 for two tokens, 1e-3 for more or where proximal points jump
-    and the solution is not stable) and the point is admissible, else `note` says what to try.
+    `converged`: whether both are small enough (1e-8, or 1e-6 where proximal points jump; 1e-5 for two tokens, 1e-3 for
+    more or where so many jump that the solution is not stable) and the point is admissible, else `note` says what to try.
     `replicon` < 1 and few `jumps` of the proximal point make it `stable`.
     """
 
@@ -864,7 +865,8 @@ def _gather(problem: Problem, found: Found, rule: Quadrature, error: float) -> L
     noisy, clean = _test_errors(problem, overlaps, rule)
     rank = overlaps.rank if setting.penalty == "nuclear" else 1 - float(setting.target.noisy(variance).cdf(0.0))
     admissible = overlaps.response > 0 and overlaps.excess >= -1e-12 and merged.unfinished == 0
-    converged = bool(found.size <= RESIDUAL and error <= _tolerance(setting, jumps) and admissible)
+    still = found.size <= (UNSMOOTH if jumps > FEW_JUMPS else RESIDUAL)
+    converged = bool(still and error <= _tolerance(setting, jumps) and admissible)
     return LearnedAttention(
         alpha=problem.alpha,
         lam=problem.lam,
