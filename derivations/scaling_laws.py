@@ -1871,11 +1871,12 @@ growing_sample = Experiment(
     {},
     {**_real, "output": "softmax", "along": "n_eff"},
 )
-# K = 2 scores, a penalty far below the critical one: what is left is the interpolating layer, whatever the outputs.
+# K = 2 scores, a penalty far below the critical one: what is left is the interpolating layer, whatever the outputs. (At
+# a penalty of 1/10 its own effect, 3 % of the error, is seen with 24 times these draws.)
 interpolating_quadratic = Experiment(
     "few-modes-interpolating",
     power_law_model,
-    {n_eff: 3, ell: Rational(1, 10), gamma: 1, noise: _half},
+    {n_eff: 3, ell: Rational(1, 50), gamma: 1, noise: _half},
     {},
     {},
     {**_gaussian, "output": "quadratic"},

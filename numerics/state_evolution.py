@@ -408,8 +408,8 @@ class LearnedAttention:
     and q, for two tokens half the difference of two interlaced rules (in smooth sweeps the difference to a coarser
     rule), for more half the 95 % interval of eight scrambles (or, if larger, the difference to half as many points);
     `converged`: whether both are small enough (1e-8, or 1e-6 where proximal points jump; 1e-5 for two tokens, 1e-3 for
-    more or where so many jump that the solution is not stable) and the point is admissible, else `note` says what to try.
-    `replicon` < 1 and few `jumps` of the proximal point make it `stable`.
+    more or where so many jump that the solution is not stable) and the point is admissible, else `note` says what to
+    try. `replicon` < 1 and few `jumps` of the proximal point make it `stable`.
     """
 
     alpha: float
