@@ -1860,7 +1860,12 @@ few_softmax = _trained_on_few("softmax", "softmax", Rational(21, 20))
 few_linear = _trained_on_few("linear", "linear", 13)
 few_quadratic = _trained_on_few("quadratic", "quadratic", 9)
 few_tokens = _trained_on_few(
-    "of-tokens", "softmax", Rational(21, 20), _real, {24: 120, 32: 60, 48: 40, 64: 40}, {24: 60, 32: 40, 48: 40, 64: 30}
+    "of-tokens",
+    "softmax",
+    Rational(21, 20),
+    _real,
+    {24: 500, 32: 400, 48: 200, 64: 160},
+    {24: 300, 32: 240, 48: 120, 64: 90},
 )
 sticking_softmax = _trained_on_few("sticking", "softmax", Rational(1, 5), standard=_few_sizes)
 growing_sample = Experiment(
