@@ -150,7 +150,7 @@ def chapter(made: list[Claim], name: str = "toys") -> Chapter:
 
 def slow_chapter() -> Chapter:
     """One claim whose draws take a while: long enough to stop or kill the run."""
-    slow = experiment("slow", seconds=0.004)
+    slow = experiment("slow", seconds=0.015)  # a run of seconds: it must not end before it is stopped
     return chapter([Claim("level", level_law, slow, LIMIT, lambda: {"one more": level_law.rival(right=2 * width + 4)})])
 
 

@@ -127,7 +127,7 @@ def test_the_command_takes_chapters_and_figures(tmp_path: Path, capsys: pytest.C
 
 @pytest.mark.parametrize("name", ["nothing", "bbp-nothing", ""])
 def test_an_unknown_figure_is_told(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"no figure .*; the figures are attention_weights, bbp, "):
+    with pytest.raises(ValueError, match=r"no figure .*; the figures are attention_weights, bayes_optimal, bbp, "):
         draw_figure(name, tmp_path)
 
 
