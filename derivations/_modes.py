@@ -169,7 +169,7 @@ class BayesSolution(_Computed):
     @classmethod
     def of(cls, component: str, denoiser: str, *values: Any, iteration: Any = FIXED_POINT) -> Any:
         """The node for a component ("error", "square") and a denoiser ("bayes", "entries", "uncut", "positive")."""
-        return cls(Str(f"{component}:{denoiser}"), *map(sp.sympify, values), iteration)
+        return cls(Str(f"{component}:{denoiser}"), *(sp.sympify(value, strict=True) for value in values), iteration)
 
     def numeric(self) -> tuple[Any, tuple[Any, ...]]:
         """What the implementation needs: the names, and the expressions that become numbers."""

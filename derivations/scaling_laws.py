@@ -1860,7 +1860,12 @@ few_softmax = _trained_on_few("softmax", "softmax", Rational(21, 20))
 few_linear = _trained_on_few("linear", "linear", 13)
 few_quadratic = _trained_on_few("quadratic", "quadratic", 9)
 few_tokens = _trained_on_few(
-    "of-tokens", "softmax", Rational(21, 20), _real, {24: 120, 32: 60, 48: 40, 64: 40}, {24: 60, 32: 40, 48: 40, 64: 30}
+    "of-tokens",
+    "softmax",
+    Rational(21, 20),
+    _real,
+    {24: 500, 32: 400, 48: 200, 64: 160},
+    {24: 300, 32: 240, 48: 120, 64: 90},
 )
 sticking_softmax = _trained_on_few("sticking", "softmax", Rational(1, 5), standard=_few_sizes)
 growing_sample = Experiment(
@@ -1871,13 +1876,16 @@ growing_sample = Experiment(
     {},
     {**_real, "output": "softmax", "along": "n_eff"},
 )
-# K = 2 scores, a penalty far below the critical one: what is left is the interpolating layer, whatever the outputs.
-interpolating_quadratic = _trained_on_few(
-    "interpolating",
-    "quadratic",
-    Rational(1, 10),
-    standard={32: 160, 48: 80, 64: 48, 80: 30},
-    count=3,
+# K = 2 scores, a penalty far below the critical one: what is left is the interpolating layer, whatever the outputs. (At
+# a penalty of 1/10 its own effect, 3 % of the error, is seen with 24 times these draws.)
+interpolating_quadratic = Experiment(
+    "few-modes-interpolating",
+    power_law_model,
+    {n_eff: 3, ell: Rational(1, 50), gamma: 1, noise: _half},
+    {},
+    {},
+    {**_gaussian, "output": "quadratic"},
+    full={32: 800, 48: 400, 64: 200, 80: 100},
 )
 many_modes = Experiment(
     "causes-at-extensive-rank",
@@ -1971,7 +1979,7 @@ def _universality_claim(resolution):
         f"{interpolating_quadratic.name}-error",
         interpolating_error,
         interpolating_quadratic,
-        Limit(1, 2, resolution, relative=True, rates=(Rational(2, 3), Rational(4, 3))),
+        Limit(1, 2, resolution, relative=True),
         lambda: {
             _farther: at(**_MISTAKES[_farther]),
             _doubled: at(**_MISTAKES[_doubled]),

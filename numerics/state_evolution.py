@@ -38,6 +38,8 @@ PATIENCE = 8  # steps in which the residual must halve
 LONGEST = 1.5  # of a Newton step, in any of the three logarithms
 FEW_JUMPS = 1e-6  # share below which jumps hinder no search
 JUMPS = 1e-3  # share of the divergence that may come from jumps before a solution counts as unstable
+JUMPING = 1e-3  # relative error of m and q that is allowed there: no rule is exact for a field that jumps
+UNSMOOTH = 1e-6  # residual that is allowed where any point jumps: a sum over points has steps there
 
 
 class NotSolvedError(ArithmeticError):
@@ -404,10 +406,10 @@ class LearnedAttention:
     `excess` = q + Q₀ − 2m; `rank`: mass of the positive eigenvalues; `objective`: the whole loss over d².
     `residual`: largest relative change of the field in one undamped iteration; `quadrature_error`: relative error of m
     and q, for two tokens half the difference of two interlaced rules (in smooth sweeps the difference to a coarser
-    rule), for more half the 95 % interval of eight
-    scrambles (or, if larger, the difference to half as many points); `converged`: whether both are small enough and
-    the point is admissible, else `note` says what to try. `replicon` < 1 and few `jumps` of the proximal point make it
-    `stable`.
+    rule), for more half the 95 % interval of eight scrambles (or, if larger, the difference to half as many points);
+    `converged`: whether both are small enough (1e-8, or 1e-6 where proximal points jump; 1e-5 for two tokens, 1e-3 for
+    more or where so many jump that the solution is not stable) and the point is admissible, else `note` says what to
+    try. `replicon` < 1 and few `jumps` of the proximal point make it `stable`.
     """
 
     alpha: float
@@ -864,7 +866,8 @@ def _gather(problem: Problem, found: Found, rule: Quadrature, error: float) -> L
     noisy, clean = _test_errors(problem, overlaps, rule)
     rank = overlaps.rank if setting.penalty == "nuclear" else 1 - float(setting.target.noisy(variance).cdf(0.0))
     admissible = overlaps.response > 0 and overlaps.excess >= -1e-12 and merged.unfinished == 0
-    converged = bool(found.size <= RESIDUAL and error <= setting.channel.tolerance and admissible)
+    still = found.size <= (UNSMOOTH if jumps > FEW_JUMPS else RESIDUAL)
+    converged = bool(still and error <= _tolerance(setting, jumps) and admissible)
     return LearnedAttention(
         alpha=problem.alpha,
         lam=problem.lam,
@@ -888,8 +891,20 @@ def _gather(problem: Problem, found: Found, rule: Quadrature, error: float) -> L
         scale=scale,
         setting=setting,
         logs=found.logs,
-        note="" if converged else _advice(problem, found, error, merged.unfinished, jumps),
+        note=_caution(setting, error, jumps) if converged else _advice(problem, found, error, merged.unfinished, jumps),
     )
+
+
+def _tolerance(setting: Setting, jumps: float) -> float:
+    """Relative error of m and q up to which a solution counts as found."""
+    return float(max(setting.channel.tolerance, JUMPING if jumps > JUMPS else 0.0))
+
+
+def _caution(setting: Setting, error: float, jumps: float) -> str:
+    """What is said of a solution that is found, but known to fewer digits than others."""
+    if jumps <= JUMPS or error <= setting.channel.tolerance:
+        return ""
+    return f"proximal points jump, and m and q are known to {error:.1e}: the replica-symmetric solution is not stable"
 
 
 def _normalised(setting: Setting, values: dict[Any, float]) -> tuple[float, float, float]:
@@ -917,7 +932,7 @@ def _test_errors(problem: Problem, overlaps: Overlaps, rule: Quadrature) -> tupl
 
 def _advice(problem: Problem, found: Found, error: float, unfinished: int, jumps: float) -> str:
     """Why a point is no solution to the accuracy that is asked for, and what to try."""
-    tolerance = problem.setting.channel.tolerance
+    tolerance = _tolerance(problem.setting, jumps)
     jumping = "proximal points jump here, where the replica-symmetric solution is not stable: use a larger lam"
     if unfinished:
         return f"{unfinished} proximal points did not converge: use a smaller beta"

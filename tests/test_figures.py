@@ -14,10 +14,20 @@ from derivations.core import chapter_names
 from verify.__main__ import main
 from verify.figures import bbp as bbp_figures
 from verify.figures import chapters_with_figures, draw_figure, figure_names, histogram, notation
+from verify.figures import scaling_laws as power_law_figures
 
 # Constants of the modules that make a figure quick; what is drawn is then rough, but by the same code.
 SMALL: dict[str, dict[str, Any]] = {
     "attention_weights": {"SIZE": 16, "DRAWS": 2, "SEQUENCES": 5, "LENGTHS": (4, 8)},
+    "bayes_optimal": {
+        "GRID": (0.5, 1.0, 1),
+        "TRIED": (0.1,),
+        "SMALL": 0.1,
+        "RATIOS": (1.0,),
+        "SHARES": (1.3,),
+        "SIZE": 16,
+        "DRAWS": 2,
+    },
     "bbp": {"SIZE": 32, "DRAWS": 2, "SPECTRUM_SIZE": 32, "SPECTRUM_DRAWS": 1},
     "downstream": {"SIZE": 24, "DRAWS": 2, "TESTS": 20, "LENGTHS": (8, 12)},
     "finite_length": {
@@ -148,3 +158,35 @@ def test_the_phases_are_those_that_recovery_tells() -> None:
             for signal, wanted in ((at * (1 - 1e-9), False), (at * (1 + 1e-9), True)):
                 found = recovery(bbp_figures.DELTA, gamma, signal, weights, correlation).signal
                 assert bool(found and getattr(found, f"detectable_{level}")) == wanted
+
+
+def test_the_regimes_of_a_power_law_end_at_their_laws() -> None:
+    """The shades are decided by the solution, the lines by laws: they agree where only one thing is in play."""
+    from numerics.scaling_laws import phase
+    from numerics.scaling_laws.mode_sums import evaluate
+
+    figures = power_law_figures
+
+    def regimes(places: Any, level: float) -> list[str]:
+        found = phase(
+            np.asarray(places) * figures.DIMENSION,
+            figures.DIMENSION,
+            level,
+            figures.GAMMA,
+            figures.NOISE,
+            figures.LINEAR,
+        )
+        return list(map(str, found))
+
+    def at(law: str, level: float) -> list[str]:
+        place = float(evaluate(law, figures._values(1.0, level)))
+        return regimes([place * 0.98, place * 1.02], level)
+
+    assert at("plateau_boundary", 1e-3) == ["plateau", "noiseless"]
+    assert at("overfitting_boundary", 1e3) == ["bias", "overfitting-resolved"]  # also where the cut is in the bulk
+    assert at("overfitting_boundary", 2e2) == ["bias", "overfitting-resolved"]
+    assert at("bias_boundary", 1e4) == ["regularisation-limited", "bias"]
+    for count in (10.0, 1e3):
+        level = float(figures._first_mode(figures._values(count, 1.0)))
+        assert regimes([count], level * 1.02) == ["plateau"]
+        assert regimes([count], level * 0.98) == ["regularisation-limited"]

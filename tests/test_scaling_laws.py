@@ -226,6 +226,25 @@ def test_modes_put_back_into_every_equation() -> None:
         assert found.V * 50 * gain / found.eta == pytest.approx(share, rel=1e-7)
 
 
+@pytest.mark.parametrize(
+    ("n_eff", "modes", "ell", "output"),
+    [
+        (14_906.2, [0.132, 0.14, 0.474, 0.475, 0.784, 0.882, 0.961], 3.13e-5, "softmax"),
+        (1.126e9, [1.63, 1.99], 7.42e-6, "linear"),
+        (5.05e9, 1.7, 7.7e-6, "softmax"),
+        (1.02e7, [0.161, 0.5], 0.187, "softmax"),
+    ],
+)
+def test_recovery_without_noise(n_eff: float, modes: Any, ell: float, output: str) -> None:
+    """Far above the critical penalty, and so near to recovery that only the bias of the cut is left."""
+    found = laws.learned(n_eff, modes, ell, noise=0.0, output=output)
+    assert found.converged and not found.sticking and found.error < 1e-6
+    if not isinstance(modes, float):
+        assert found.modes == len(modes)
+    if output == "linear":
+        assert found.error == pytest.approx(2 * found.epsilon**2, rel=1e-6)
+
+
 def test_linear_outputs_do_not_depend_on_a_weak_penalty() -> None:
     """Below the critical ℓ linear outputs have the interpolating error; a softmax has it only as λ → 0⁺."""
     critical = laws.critical_penalty(100, 1.0, output="linear")
@@ -246,6 +265,25 @@ def test_softmax_has_a_floor_at_a_fixed_penalty() -> None:
     floor = (1 - found.eta) ** 2
     assert floor[1] > 0.02 and found.error[1] == pytest.approx(floor[1], rel=2e-3)
     assert found.error[0] - floor[0] > 10 * (found.error[1] - floor[1])
+    cut = laws.learned(1e12, 1.0, [1.0, 3.0])  # above the critical penalty too: V → 0, the noisy labels' own best scale
+    assert not cut.sticking.any() and np.ptp(cut.eta) < 1e-4 and cut.eta[0] == pytest.approx(0.8742, abs=2e-4)
+    quiet = laws.learned([1e2, 1e6, 1e12], 1.0, [0.01, 0.3, 3.0], noise=0.0)
+    assert quiet.converged.all() and quiet.eta[2] > 0.9999 and quiet.error[2] < 1e-4
+
+
+def test_scale_of_noisy_labels() -> None:
+    """V → 0 at many sequences: the learned scale is the least of the test error over multiples of the target."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(120)
+    weights /= weights.sum()
+    square, noise = 3.0, 3 * 0.25
+    own, label = square**0.5 * nodes[:, None], square**0.5 * nodes[:, None] + noise**0.5 * nodes
+
+    def test_error(scale: float) -> float:
+        miss = 1 / (1 + np.exp(-label)) - 1 / (1 + np.exp(-scale * own))
+        return float(weights @ miss**2 @ weights)
+
+    best = scipy.optimize.minimize_scalar(test_error, bounds=(0.5, 1.0), method="bounded", options={"xatol": 1e-9}).x
+    assert laws.learned(1e12, 1.0, 3.0).eta == pytest.approx(best, abs=1e-4)
 
 
 def test_critical_penalty() -> None:

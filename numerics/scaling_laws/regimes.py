@@ -165,7 +165,9 @@ def _regime(values: dict[Any, Any], gamma: float) -> Array:
     values = {**values, chapter.noise_level: delta, chapter.leading: modes.largest}
     values[chapter.ell] = solved("penalty_in_the_spiked_limit", chapter.ell)(values)
     edge, cut = bulk_edge()(values), evaluate("spiked_cut", values)
-    least = evaluate("recovered_strength", {**values, chapter.cut: np.maximum(cut, edge)})
+    unit = np.where(delta > 0, delta, 1.0)  # of strengths: squares at the bulk's edge cancel exactly
+    relative = {chapter.noise_level: delta / unit, chapter.cut: np.maximum(cut, edge) / unit}
+    least = unit * evaluate("recovered_strength", relative)
     beyond = cut > edge
     last = values[chapter.leading] * values[chapter.dimension] ** -gamma
     late = values[chapter.n_eff] > evaluate("peak_boundary", values)

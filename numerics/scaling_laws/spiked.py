@@ -26,6 +26,7 @@ COARSE, COARSE_STOP, STOP = 0, 1e-7, 1e-9
 RESIDUAL = 1e-8  # largest relative change of an unknown in one undamped iteration that counts as converged
 NEWTON_STEPS = 40
 DIFFERENCE = 1e-5
+UNBOUNDED = 150.0  # logarithm of an unknown that no parameters give
 FAINTEST = -60.0  # logarithm of a noise level that counts as none
 LONGEST = 1.0  # of a Newton step, in a logarithm
 STICKING, CUTTING, CRITICAL = "sticking", "cutting", "critical"
@@ -81,7 +82,9 @@ class Setting:
         """The learned matrix; `response` None: as the modes alone make it."""
         values: dict[Any, float] = {chapter.noise_level: delta, chapter.cut: cut, chapter.scale: scale}
         edge = float(bulk_edge()(values))
-        recovered = float(evaluate("recovered_strength", {**values, chapter.cut: max(cut, edge)}))
+        # In units of δ, where squares at the bulk's edge cancel exactly.
+        relative = {chapter.noise_level: 1.0, chapter.cut: max(cut, edge) / delta}
+        recovered = delta * float(evaluate("recovered_strength", relative))
         count = self.modes.count(np.asarray(recovered))
         where = (self.modes, count, recovered)
         parts = tuple(float(evaluate(f"spiked_{cause}", values, *where)) for cause in CAUSES)
@@ -152,9 +155,14 @@ class Problem:
             return self.setting.state(delta, edge * third, scale, None, self.ell, self.n_eff)
         return self.setting.state(delta, edge, scale, None, third, self.n_eff)
 
+    def differences(self, logs: Array) -> Array:
+        """Steps of difference quotients: near recovery the scale matters on the scale of the error."""
+        size = float(np.sqrt(self.state(logs).error / self.setting.modes.square))
+        return np.array([DIFFERENCE, min(DIFFERENCE, max(1e-3 * size, 1e-12)), DIFFERENCE])
+
     def residual(self, logs: Array, level: int, rules: tuple[int, ...], search: bool = False) -> Array:
         """Logarithms of what the sequences give over what was assumed, a row for each rule; NaN if nothing is left."""
-        if not (np.isfinite(logs).all() and np.abs(logs).max() < 300):
+        if not (np.isfinite(logs).all() and np.abs(logs).max() < UNBOUNDED):
             return np.full((len(rules), 3), np.nan)
         state = self.state(logs)
         if not (state.response >= 0 and np.isfinite(state.error)):
@@ -201,7 +209,8 @@ def newton(problem: Problem, logs: Array, level: int, rules: tuple[int, ...], st
             break
         fresh = jacobian is None
         if fresh:
-            columns = [(mean(logs + DIFFERENCE * axis) - at) / DIFFERENCE for axis in np.eye(3)]
+            steps = np.diag(problem.differences(logs))
+            columns = [(mean(logs + step) - at) / step.sum() for step in steps]
             jacobian = np.stack(columns, axis=1)
         if not np.isfinite(jacobian).all() or abs(np.linalg.det(jacobian)) < 1e-200:
             break
@@ -248,10 +257,11 @@ class Quadratic:
 
     def start(self, n_eff: float, ell: float) -> Start:
         """Unknowns of both phases near the solution."""
-        delta, error = (float(v) for v in noise_level(mode_error("erm"), self.setting.modes, *self._arrays(n_eff)))
+        delta, error = self.noise_level(n_eff)
         critical = float(evaluate("critical_penalty", {chapter.mean_power: self._power(error, 0.0)}))
         if critical == 0:  # every mode is recovered without a penalty: any penalty cuts more than the noise
-            return Start(((CUTTING, self._cutting(n_eff, ell)),))
+            cutting = self._cutting(n_eff, ell)
+            return Start(((CUTTING, _unscaled(cutting)), (CUTTING, cutting)))
         share = min(ell / critical, 0.9)
         values = {chapter.mean_power: self._power(error, 0.0) * share**2, **self._values(error)}
         response = float(_response_of_power()(values))
@@ -262,10 +272,14 @@ class Quadratic:
         guess = np.log([delta, self.scale if share > 0.5 else 1.0, response])
         if sticks:
             return Start(((STICKING, guess), (CUTTING, np.array([guess[0], guess[1], 0.02]))))
-        return Start(((CUTTING, self._cutting(n_eff, ell)), (STICKING, guess)))
+        cutting = self._cutting(n_eff, ell, delta)
+        return Start(((CUTTING, cutting), (STICKING, guess), (CUTTING, _unscaled(cutting))))
 
-    def _arrays(self, n_eff: float) -> tuple[Array, Array, Array]:
-        return np.asarray(n_eff), np.asarray(self.setting.noise), np.asarray(self.outputs)
+    def noise_level(self, n_eff: float) -> tuple[float, float]:
+        """Noise level and error as λ → 0⁺."""
+        arrays = (np.asarray(value) for value in (n_eff, self.setting.noise, self.outputs))
+        delta, error = noise_level(mode_error("erm"), self.setting.modes, *arrays)
+        return float(delta), float(error)
 
     def _values(self, error: float) -> dict[Any, float]:
         return {
@@ -278,46 +292,51 @@ class Quadratic:
     def _power(self, error: float, response: float) -> float:
         return float(evaluate("linear_power", {**self._values(error), chapter.response: response}))
 
-    def _cutting(self, n_eff: float, ell: float) -> Array:
-        """Above the critical penalty: the cut over the bulk's edge for which the penalty is ℓ."""
+    def _cutting(self, n_eff: float, ell: float, delta: float = 0.0) -> Array:
+        """Above the critical penalty: the cut for which the penalty is ℓ; `delta`: the noise level below it."""
+        bare = float(evaluate("linear_gain", {**self._values(0.0), chapter.response: 0.0}))
 
-        def excess(third: float) -> float:
-            state = self._at_cut(n_eff, third)[1]
+        def excess(log_cut: float) -> float:
+            state = self._at_cut(n_eff, log_cut)
             share = min(state.of_modes / (n_eff * self.outputs), 1 - 1e-9)  # V W/K = f V = 1 − f/2c
-            gain = (1 - share) * float(evaluate("linear_gain", {**self._values(0.0), chapter.response: 0.0}))
             needed = solved("spiked_cut", chapter.ell)(
-                {chapter.cut: state.cut, chapter.n_eff: n_eff, chapter.mean_gain: gain}
+                {chapter.cut: state.cut, chapter.n_eff: n_eff, chapter.mean_gain: (1 - share) * bare}
             )
             return float(np.log(needed / ell))
 
-        high = 1.0
-        while excess(high) < 0 and high < 200:
-            high *= 2
-        low = 1e-6
-        third = low if excess(low) >= 0 else float(brentq(excess, low, high, xtol=1e-13))
-        return np.array([np.log(self._at_cut(n_eff, third)[0]), np.log(self.scale), third])
+        # The gain is that of no response at most.
+        low = float(np.log(evaluate("spiked_cut", {chapter.ell: ell, chapter.n_eff: n_eff, chapter.mean_gain: bare})))
+        if delta > 0:
+            low = max(low, float(np.log(bulk_edge()({chapter.noise_level: delta}))))
+        high = low + 1.0
+        while excess(high) < 0 and high < low - FAINTEST:
+            high += 1.0
+        log_cut = low if excess(low) >= 0 else float(brentq(excess, low, high, xtol=1e-13))
+        state = self._at_cut(n_eff, log_cut)
+        beyond = state.cut / float(bulk_edge()({chapter.noise_level: state.delta}))
+        return np.array([np.log(state.delta), np.log(self.scale), max(np.log(beyond), 1e-6)])
 
-    def _at_cut(self, n_eff: float, third: float) -> tuple[float, State]:
-        """Noise level and learned matrix at this cut over the bulk's edge, scale 1."""
-
-        def state(log_delta: float) -> State:
-            delta = float(np.exp(log_delta))
-            edge = float(bulk_edge()({chapter.noise_level: delta}))
-            return self.setting.state(delta, edge * float(np.exp(third)), 1.0, 0.0, 1.0, n_eff)
+    def _at_cut(self, n_eff: float, log_cut: float) -> State:
+        """The learned matrix at this cut, scale 1; a cut that would lie in the bulk is at its edge."""
+        cut = float(np.exp(log_cut))
 
         def balance(log_delta: float) -> float:
-            values = {**self._values(state(log_delta).error), chapter.n_eff: n_eff}
+            state = self.setting.state(float(np.exp(log_delta)), cut, 1.0, 0.0, 1.0, n_eff)
+            values = {**self._values(state.error), chapter.n_eff: n_eff}
             return float(np.log(evaluate("interpolating_noise", values))) - log_delta
 
-        high = 1e-9 + float(
-            np.log(evaluate("interpolating_noise", {**self._values(self.setting.modes.square), chapter.n_eff: n_eff}))
-        )
-        step = 1.0
-        low = high - step
-        while balance(low) < 0 and low > FAINTEST:
-            low, step = low - step, 2 * step
-        root = float(brentq(balance, low, high, xtol=1e-14)) if balance(low) > 0 else low
-        return float(np.exp(root)), state(root)
+        high = log_cut - float(np.log(bulk_edge()({chapter.noise_level: 1.0})))
+        low, root = high - 1.0, high
+        if balance(high) < 0:
+            while balance(low) < 0 and low > high + FAINTEST:
+                low -= 2.0
+            root = float(brentq(balance, low, high, xtol=1e-14)) if balance(low) > 0 else low
+        return self.setting.state(float(np.exp(root)), cut, 1.0, 0.0, 1.0, n_eff)
+
+
+def _unscaled(logs: Array) -> Array:
+    """The same unknowns with scale 1, which labels without noise bring about."""
+    return np.array([logs[0], 0.0, logs[2]])
 
 
 @lru_cache
@@ -422,6 +441,8 @@ class Solver:
 
     def critical_penalty(self, n_eff: float) -> float:
         """The penalty at which the cut comes off the bulk's edge. Raises NotSolvedError if it is not found."""
+        if self.setting.noise == 0 and self.quadratic.noise_level(n_eff)[0] == 0:
+            return 0.0  # every mode is recovered without a penalty, and any penalty cuts more than the noise
         delta, _, _, critical = _field(self.bare, n_eff, 1.0)
         if delta >= self.setting.modes.largest:  # nothing is learned on either side
             return critical
@@ -451,10 +472,8 @@ class Solver:
         if found.problem.phase == CRITICAL:
             return self.output.error_of_rules(moves[:, 2])
         base = found.problem.state(found.logs).error
-        gradient = [
-            found.problem.state(found.logs + DIFFERENCE * axis).error / base / DIFFERENCE - 1 / DIFFERENCE
-            for axis in np.eye(3)
-        ]
+        steps = np.diag(found.problem.differences(found.logs))
+        gradient = [(found.problem.state(found.logs + step).error / base - 1) / step.sum() for step in steps]
         return self.output.error_of_rules(moves @ np.array(gradient))
 
 

@@ -10,11 +10,13 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
+from derivations import bayes_optimal
 from derivations import scaling_laws as chapter
 from derivations import state_evolution as equations
 from numerics import scaling_laws as theory
-from numerics.error_causes import error_causes
+from numerics.compile import function
 from numerics.scaling_laws.mode_sums import evaluate, solved
 from numerics.state_evolution import NotSolvedError, sweep
 from verify.figures import COLOURS, notation, points
@@ -91,11 +93,11 @@ def _curves(axes: Any) -> None:
         axes.plot(few, found.error, color=COLOURS["vermilion"], lw=2, ls=line)
         _power_law(axes, gamma, "regularisation-limited", (STRENGTH / 5, CURVE[1] / 30), noise=NOISE, lam=STRENGTH)
     axes.set(xscale="log", yscale="log", ylim=(1e-8, 3), xlabel=SEQUENCES, ylabel=ERROR)
-    noise = notation(chapter.noise)
+    symbol = notation(chapter.noise)
     for label, colour, width, line in (
-        (f"{noise} = {NOISE}, λ → 0", "blue", 2.0, "-"),
-        (f"{noise} = 0, λ → 0", "green", 2.0, "-"),
-        (f"{noise} = {NOISE}, λ fixed", "vermilion", 2.0, "-"),
+        (f"{symbol} = {NOISE}, λ → 0", "blue", 2.0, "-"),
+        (f"{symbol} = 0, λ → 0", "green", 2.0, "-"),
+        (f"{symbol} = {NOISE}, λ fixed", "vermilion", 2.0, "-"),
         *((f"{notation(chapter.gamma)} = {gamma:g}", "black", 1.5, line) for gamma, line in CURVE_GAMMAS),
         ("power laws", "black", 0.8, "-"),
     ):
@@ -166,21 +168,9 @@ def draw_phases(figure: Any, seed: int) -> str:
 
 def _boundaries(axes: Any, count: Any, level: Any) -> None:
     """The laws of the boundaries, as functions of n_eff or of λ, each where it separates two regimes."""
-    values: dict[Any, Any] = {
-        chapter.noise: NOISE,
-        chapter.outputs: float(LINEAR),
-        chapter.stiffness: float(chapter.stiffness_of_entries.right),
-        chapter.gamma: GAMMA,
-        chapter.target_square: 1.0,
-        chapter.dimension: DIMENSION,
-        chapter.level: level,
-        chapter.n_eff: count,
-    }
-    values[chapter.leading] = evaluate("leading_strength", values)
-    values[chapter.mean_gain] = evaluate("linear_gain", {**values, chapter.response: 0.0})
-    penalty = solved("penalty_in_the_spiked_limit", chapter.level)
-    critical = penalty({**values, chapter.ell: evaluate("critical_penalty_of_many", values)})
-    first, strongest = float(evaluate("plateau_boundary", values)), _first_mode(values, penalty)
+    values = _values(count, level)
+    critical = _penalty({**values, chapter.ell: evaluate("critical_penalty_of_many", values)})
+    first, strongest = float(evaluate("plateau_boundary", values)), _first_mode(values)
     last, noisy = evaluate("bias_boundary", values), evaluate("overfitting_boundary", values)
     peak, biased, late = float(evaluate("peak_boundary", values)), last < noisy, count > first
     weak = level < np.interp(first, count, strongest)
@@ -197,11 +187,32 @@ def _boundaries(axes: Any, count: Any, level: Any) -> None:
         axes.plot(x, y, color=COLOURS[colour], ls=line, lw=1.6, label=label)
 
 
-def _first_mode(values: dict[Any, Any], penalty: Any) -> Any:
+def _values(count: Any, level: Any) -> dict[Any, Any]:
+    """What the laws of the boundaries are about."""
+    values: dict[Any, Any] = {
+        chapter.noise: NOISE,
+        chapter.outputs: float(LINEAR),
+        chapter.stiffness: float(chapter.stiffness_of_entries.right),
+        chapter.gamma: GAMMA,
+        chapter.target_square: 1.0,
+        chapter.dimension: DIMENSION,
+        chapter.level: level,
+        chapter.n_eff: count,
+        chapter.response: 0.0,
+    }
+    return {**values, chapter.leading: evaluate("leading_strength", values)}
+
+
+def _penalty(values: dict[Any, Any]) -> Any:
+    return solved("penalty_in_the_spiked_limit", chapter.level)(values)
+
+
+def _first_mode(values: dict[Any, Any]) -> Any:
     """The level of the penalty whose cut is where the first mode stands, as long as nothing is learned."""
     noise = evaluate("interpolating_noise", {**values, chapter.excess: values[chapter.target_square]})
     place = evaluate("spiked_place", {**values, chapter.strength: values[chapter.leading], chapter.noise_level: noise})
-    return penalty({**values, chapter.ell: solved("spiked_cut", chapter.ell)({**values, chapter.cut: place})})
+    cut = {**values, chapter.cut: place, chapter.mean_gain: evaluate("linear_gain", values)}
+    return _penalty({**values, chapter.ell: solved("spiked_cut", chapter.ell)(cut)})
 
 
 # -- emergence --------------------------------------------------------------------------------------------------------
@@ -253,7 +264,7 @@ CAUSES = (
 )
 CAUSES_GRID = (0.5, 30.0, 20)
 STEP = 1e-6  # beside an emergence, where causes jump
-EXTENSIVE = {"lam": 0.01, "kappa0": 0.5, "noise": 0.5}
+EXTENSIVE: dict[str, Any] = {"lam": 0.01, "kappa0": 0.5, "noise": 0.5}
 RATIOS, EXTENSIVE_GRID = (0.2, 0.5, 1.0, 2.0), (0.08, 4.0, 14)
 EXTENSIVE_SIZE, EXTENSIVE_DRAWS = 48, 3
 
@@ -269,7 +280,7 @@ def draw_causes(figure: Any, seed: int) -> str:
     _stack(left, grid, parts, COUNTS, shares)
     left.set(xlabel=SEQUENCES, ylabel=ERROR, title=f"few modes, {notation(chapter.ell)} = {ELL}")
     solutions = [one for one in sweep("alpha", np.geomspace(*EXTENSIVE_GRID), **EXTENSIVE) if one.converged]
-    causes = [error_causes(one.setting.target, one.variance, one.threshold, one.scale) for one in solutions]
+    causes = [one.decomposition() for one in solutions]
     stacked = {name: np.array([getattr(one, name) for one in causes]) for name, *_ in CAUSES}
     runs = [[_extensive(ratio, seed, k) for k in range(EXTENSIVE_DRAWS)] for ratio in RATIOS]
     shares = {name: np.array([[run[name] for run in row] for row in runs]) for name, *_ in CAUSES}
@@ -340,20 +351,23 @@ def draw_tokens(figure: Any, seed: int) -> str:
 
 # -- price of the nuclear norm ----------------------------------------------------------------------------------------
 
-PRICE, PRICE_POINTS, LATE = (0.1, 1e8), 300, 1e18
-PRICES = ((0.5, "blue", "-"), (0.0, "green", "--"))  # label noise
+PRICE, PRICE_POINTS = (0.1, 1e8), 300
+PRICES = (  # label noise, and the law of the price
+    (0.5, bayes_optimal.price_with_noise, "blue", "-"),
+    (0.0, bayes_optimal.price_without_noise, "green", "--"),
+)
 
 
 def draw_price(figure: Any, seed: int) -> str:
     """The interpolating against the Bayes-optimal estimate, with and without label noise."""
     left, right = figure.subplots(1, 2)
     grid = np.geomspace(*PRICE, PRICE_POINTS)
-    for noise, colour, line in PRICES:
+    for noise, law, colour, line in PRICES:
         label = f"{notation(chapter.noise)} = {noise:g}"
         pair = [estimate(grid, GAMMA, noise, SOFTMAX) for estimate in (theory.interpolating_error, theory.bayes_error)]
         for error, width, words in zip(pair, (2.0, 1.0), ("nuclear norm", "Bayes-optimal"), strict=True):
             left.plot(grid, error, color=COLOURS[colour], ls=line, lw=width, label=f"{words}, {label}")
-        limit = _price(GAMMA, noise)
+        limit = _price(law)
         right.plot(grid, pair[0] / pair[1], color=COLOURS[colour], ls=line, lw=2, label=label)
         right.axhline(limit, color=COLOURS[colour], lw=0.8)
         right.annotate(f"{limit:.4g}", (PRICE[0], limit), xytext=(2, 3), textcoords="offset points", fontsize=9)
@@ -361,7 +375,7 @@ def draw_price(figure: Any, seed: int) -> str:
     right.set(xscale="log", ylim=(0.95, 2.4), xlabel=SEQUENCES, ylabel="error over the Bayes-optimal one")
     left.legend(frameon=False, fontsize=9, loc="lower left")
     right.legend(frameon=False, fontsize=9, loc="lower right")
-    ratio = _price(GAMMA, PRICES[0][0])
+    ratio = _price(bayes_optimal.price_with_noise)
     return (
         f"The interpolating estimate (nuclear norm, lam -> 0) against the Bayes-optimal one, gamma = {GAMMA:g}, "
         f"softmax labels of two tokens (K = {SOFTMAX}), d -> infinity. Both have the same exponents; what the nuclear "
@@ -370,16 +384,14 @@ def draw_price(figure: Any, seed: int) -> str:
     )
 
 
-def _price(gamma: float, noise: float) -> float:
-    """The ratio of the errors at so many sequences that only the constants are left."""
-    return float(
-        theory.interpolating_error(LATE, gamma, noise, SOFTMAX) / theory.bayes_error(LATE, gamma, noise, SOFTMAX)
-    )
+def _price(law: Any) -> float:
+    """What the ratio of the errors tends to with many sequences."""
+    return float(function(sp.powsimp(law.right), (chapter.gamma,))(GAMMA))  # powers of n_eff cancel
 
 
 # -- factors against entries ------------------------------------------------------------------------------------------
 
-ENTRIES_SETTING = {"kappa0": 0.05, "noise": 0.05}
+ENTRIES_SETTING: dict[str, Any] = {"kappa0": 0.05, "noise": 0.05}
 FACTORS_RATIOS, ENTRIES_RATIOS = (0.108, 0.21, 0.5), (0.10, 0.15, 0.21, 0.32, 0.5)
 TRAINED_EVERY, ENTRIES_SIZE, ENTRIES_DRAWS = 2, 64, 3
 PUBLISHED = {  # public data of arXiv 2509.24914: α, least test error of networks with factors and with entries
