@@ -28,6 +28,7 @@ STEPS = (0.55, 0.4, 0.3, 0.22, 0.46)  # lattice steps, coarse to fine: 10, 40, 1
 QUICK = 4  # level of the lattice for smooth sweeps, between the two coarsest: 22 thousand points
 SAMPLES = (11, 12, 14, 16)  # binary logarithms of Sobol points a scramble, coarse to fine, up to FEW_TOKENS tokens
 FEW_TOKENS, FEWEST = 8, 6  # beyond, a sequence has many scores, and its means little spread: fewer sequences do
+FEW_TOLERANCE, MANY_TOLERANCE = 1e-3, 2e-3  # of m and q; beyond FEW_TOKENS the former takes four times as long
 RULES = 8  # independent scrambles
 MAXIMUM_STEPS = 200
 LEAP = 1.5  # longest Newton step, in units of 1/β: the softmax changes over a few of them
@@ -667,7 +668,6 @@ class ManyTokenChannel:
 
     levels = len(SAMPLES)
     rules = tuple(range(RULES))
-    tolerance = 1e-3
     confidence = float(stdtrit(RULES - 1, 0.975))  # Student's: standard errors in half a 95 % interval
     gain = 2.5  # by which the error may fall from a level to the next, which has four times the points
     budget = 6_000_000  # proximal points a search
@@ -678,6 +678,7 @@ class ManyTokenChannel:
         self.basis = np.sqrt(2.0) * symmetric_basis(tokens)
         self.outputs = self.basis.shape[0]
         self.samples = sample_sizes(tokens)
+        self.tolerance = FEW_TOLERANCE if tokens <= FEW_TOKENS else MANY_TOLERANCE
         self._begun, self._told = time.monotonic(), False
         self._warm: dict[tuple[int, int], Array] = {}
         self._smooth: dict[tuple[int, int], bool] = {}

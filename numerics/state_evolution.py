@@ -479,8 +479,9 @@ def solve(
         the limit's response V > 0. Below the threshold there are many minima at λ = 0, and none is singled out.
     kappa0, target : a Gaussian target of width κ₀ > 0, or the target's law or eigenvalues; exactly one of the two.
     noise : variance Δ ≥ 0 of the noise on the diagonal of the target's scores (half of it off the diagonal).
-    tokens : T ≥ 2; beyond 2 by random sequences, to 1e-3 in m and q as `quadrature_error` says, with a line of
-        progress on a terminal. kappa : width κ = p/d of the factor; a warning if the solution's rank exceeds it.
+    tokens : T ≥ 2; beyond 2 by random sequences, to 1e-3 in m and q (beyond 8 tokens to 2e-3) as `quadrature_error`
+        says, with a line of progress on a terminal.
+    kappa : width κ = p/d of the factor; a warning if the solution's rank exceeds it.
     beta, beta_target : inverse temperatures of the learned softmax and of the target's.
     penalty : "nuclear" (weight decay on W) or "frobenius" ((λd/2)‖S‖²_F, no factors).
     task : "label" (the label is the attention matrix) or "sequence" (attention times tokens): the same limit.
@@ -1033,8 +1034,18 @@ def _recovered(problem: Problem) -> LearnedAttention:
         threshold=0.0,
         scale=1.0,
         logs=np.full(3, np.nan),
-        note="the target is recovered perfectly: the limit lam -> 0+ (V and replicon to about five digits)",
+        note=f"the target is recovered perfectly: the limit lam -> 0+ ({_word_on_response(near)})",
     )
+
+
+def _word_on_response(near: LearnedAttention) -> str:
+    """How good the response and the stability of a weak penalty are."""
+    if not (near.converged and near.m > 0):
+        why = near.note if not near.converged else "there nothing is learned"
+        return f"V and replicon are approximate, from lam = {near.lam:.2g}, where the search did not converge: {why}"
+    if near.setting.tokens == 2:
+        return "V and replicon to about five digits"
+    return f"V and replicon are those at lam = {near.lam:.2g}, by random sequences"
 
 
 # -- sweeps ---------------------------------------------------------------------------------------------------------

@@ -6,7 +6,10 @@ Reference values come from an independent solution of the same equations, to the
 from __future__ import annotations
 
 import dataclasses
+import io
 import itertools
+import re
+import sys
 import warnings
 from typing import Any
 
@@ -21,6 +24,7 @@ from hypothesis import strategies as st
 from derivations import spectral_learning as learning
 from derivations import state_evolution as chapter
 from derivations.core import Law
+from numerics import attention_channel
 from numerics import state_evolution as solver
 from numerics.attention_channel import (
     ChannelMeans,
@@ -218,6 +222,48 @@ def test_no_penalty_and_no_noise_recover_the_target(change: dict[str, Any]) -> N
     assert law.atom == 0.5
     assert law.moment(2) == pytest.approx(found.q, rel=1e-9)
     assert law.cdf(0.0) == pytest.approx(0.5)
+
+
+def test_the_note_of_a_recovered_target_says_how_good_its_response_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    weak = solve(0.5, 0.01, 0.5, noise=0.5)
+    for near, word in (
+        (
+            dataclasses.replace(weak, converged=False, note="the residual is 3"),
+            "approximate.*lam = 0.01.*residual is 3",
+        ),
+        (dataclasses.replace(weak, threshold=0.0), "five digits"),
+    ):
+        monkeypatch.setattr(solver, "_solve_plain", lambda *_, found=near: found)
+        found = solver._recovered(Problem(weak.setting, 0.5, 0.0))
+        assert found.converged
+        assert re.search(word, found.note), found.note
+
+
+class _Stream(io.StringIO):
+    """A stream that says whether it is a terminal."""
+
+    def __init__(self, terminal: bool) -> None:
+        super().__init__()
+        self.isatty = lambda: terminal  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(("terminal", "seconds", "tells"), [(True, 5.0, True), (True, 3.0, False), (False, 5.0, False)])
+def test_progress_is_told_on_a_terminal_after_some_seconds(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool, seconds: float, tells: bool
+) -> None:
+    """And wiped out when the search is over."""
+    clock, stream = [0.0], _Stream(terminal)
+    monkeypatch.setattr(attention_channel.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(sys, "stderr", stream)
+    channel = ManyTokenChannel(3, 1.0, 1.0)
+    channel.samples = (6,) * channel.levels
+    channel.start()
+    clock[0] = seconds
+    channel.means(0, 0, Scores(1.0, 0.6, 0.3, 1.75))
+    told = stream.getvalue()
+    assert told == (f"\r3 tokens: {channel.work} proximal points of at most {channel.budget}, 5 s" if tells else "")
+    channel.forget()
+    assert stream.getvalue() == (told + "\r\x1b[K" if tells else "")
 
 
 def test_below_recovery_no_penalty_has_many_minima() -> None:
