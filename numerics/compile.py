@@ -147,10 +147,14 @@ def _heyoka(expression: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
         shape = np.broadcast_shapes(*(np.shape(value) for value in values))
         size = math.prod(shape)
         if getattr(scratch, "rows", np.empty(0)).size < len(values) * size:
-            scratch.rows = np.empty(len(values) * size)
+            scratch.rows, scratch.held = np.empty(len(values) * size), (0, ())
         inputs = scratch.rows[: len(values) * size].reshape(len(values), size)
-        for row, value in zip(inputs, values, strict=True):
-            row.reshape(shape)[...] = value
+        numbers = tuple(value if isinstance(value, float) else None for value in values)
+        last = scratch.held[1] if scratch.held[0] == size else (None,) * len(values)
+        for row, value, number, old in zip(inputs, values, numbers, last, strict=True):
+            if number is None or number != old:  # parameters stay in their rows from one block to the next
+                row.reshape(shape)[...] = value
+        scratch.held = (size, numbers)
         result = np.empty(shape) if out is None else out
         compiled(inputs, outputs=result.reshape(1, size))
         return result

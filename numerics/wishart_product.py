@@ -217,17 +217,21 @@ class WishartProduct:
         ((name, place),) = given.items()
         shape = broadcast(**{name: place, "delta": self._delta})[0].shape
         scale = self._scale if not self._scale.ndim else np.broadcast_to(self._scale, shape).ravel()
-        with np.errstate(over="ignore", under="ignore"):
-            flat = np.broadcast_to(place, shape).ravel() / scale
+        flat = np.broadcast_to(place, shape).reshape(-1)
+        scaled = bool(np.any(scale != 1))  # large arrays are passed over as seldom as possible
+        if scaled:
+            with np.errstate(over="ignore", under="ignore"):
+                flat = flat / scale
         values = np.empty(flat.size)
         for bulk, where in self._groups(shape):
             points = flat[where]
-            found = np.empty(points.size)
+            found = values if isinstance(where, slice) else np.empty(points.size)
             for start in range(0, points.size, _BLOCK):
                 block = slice(start, start + _BLOCK)
                 evaluate(bulk.part(block), points[block], found[block])
-            values[where] = found
-        if unit is not None:
+            if found is not values:
+                values[where] = found
+        if scaled and unit is not None:
             values /= scale
         return plain(values.reshape(shape))
 
